@@ -1,0 +1,1 @@
+"""Configuration and workload: plain validated data, and their files."""

@@ -1,0 +1,117 @@
+"""What an engine is: the forward pass of a network, and nothing around it."""
+
+from typing import ClassVar, Literal, Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from pinstripe.models import Network, TokenBatch
+
+__all__ = [
+    "Artefact",
+    "ArtefactFormat",
+    "Engine",
+    "EngineReport",
+    "LoadRequest",
+    "LoadedModel",
+    "OptionValue",
+    "Precision",
+]
+
+Precision = Literal["float32"]
+ArtefactFormat = Literal["safetensors", "onnx", "openvino", "none"]
+OptionValue = str | int | float | bool
+
+
+class Artefact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The file an engine loads.
+
+    Attributes:
+        format: Its kind; `none` for an engine that reads no file (the fake).
+        path: The `.onnx` or `.xml` file; for `safetensors`, the model's directory; empty for `none`.
+        origin: `model` for a file that came with the model, `export` for one that pinstripe made and caches.
+    """
+
+    format: ArtefactFormat
+    path: str
+    origin: Literal["model", "export"]
+
+
+class LoadRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What to load, and how to run it.
+
+    Attributes:
+        network: The model.
+        artefact: The file to load.
+        precision: Precision of the computation; an engine that would compute in another one refuses.
+        threads: Compute threads, at least 1; None leaves the framework's own choice (the unpinned baseline).
+        options: Options of the engine by name; an unknown name or value is an `EngineError`.
+    """
+
+    network: Network
+    artefact: Artefact
+    precision: Precision = "float32"
+    threads: int | None = None
+    options: dict[str, OptionValue] = {}
+
+
+class EngineReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a loaded engine says of itself, read back from the framework and not copied from the request.
+
+    Attributes:
+        engine: Its name.
+        version: Version of the library that computes.
+        precision: Precision it really computes in.
+        threads: Compute threads it really uses.
+        settings: Further settings read back, by the library's own names.
+    """
+
+    engine: str
+    version: str
+    precision: str
+    threads: int
+    settings: dict[str, str] = {}
+
+
+class LoadedModel(Protocol):
+    """A network in memory, ready to run. Used by one thread at a time."""
+
+    def forward(self, batch: TokenBatch) -> NDArray[np.float32]:
+        """Run the network.
+
+        Args:
+            batch: Token ids; at most `Network.max_tokens` long.
+
+        Returns:
+            float32, C-contiguous. By task: the last hidden state [batch, sequence, hidden_size] for embedding; logits
+            [batch, labels] for classification and reranking, [batch, sequence, labels] for token classification,
+            [batch, sequence, vocab_size] for fill-mask, [batch, sequence, 2] (start, end) for question answering.
+            Values at padding positions are unspecified.
+        """
+        ...
+
+    def report(self) -> EngineReport:
+        """Return what is in effect; after the first `forward`, for frameworks that start threads late."""
+        ...
+
+
+class Engine(Protocol):
+    """How a forward pass is executed. Importing the module that holds an engine must not import its library."""
+
+    name: ClassVar[str]
+    format: ClassVar[ArtefactFormat]
+    precisions: ClassVar[tuple[Precision, ...]]
+    distributions: ClassVar[tuple[str, ...]]
+    """Python distributions it needs at run time, the computing one first, such as `("onnxruntime",)`."""
+
+    def load(self, request: LoadRequest) -> LoadedModel:
+        """Load a network.
+
+        Args:
+            request: What to load and how to run it.
+
+        Raises:
+            EngineError: The library is missing, or cannot do what was asked.
+        """
+        ...

@@ -1,0 +1,87 @@
+"""Every error pinstripe raises on purpose.
+
+    PinstripeError
+    ├── UsageError            what was asked makes no sense or cannot be had: change the request
+    │   ├── MachineError      a machine description cannot be read
+    │   ├── PlacementError    a placement wish cannot be met on this machine
+    │   ├── ModelError        a model cannot be found, read or understood
+    │   ├── EngineError       an engine is unknown, not installed, or cannot do what was asked
+    │   └── ConfigurationError  a configuration, workload or record is not valid
+    └── ExecutionError        the request was fine, running it failed
+        ├── StartError        a worker process could not be started as asked
+        ├── WorkerError       a worker failed while it ran
+        │   ├── WorkerDiedError   it exited
+        │   └── WorkerHungError   it made no progress in its time
+        └── RecordError       a result could not be written or read back
+
+Only the command line turns these into exit codes (`UsageError` 2, `ExecutionError` 1), and only the HTTP layer
+into statuses. A message says what happened, the value seen, and what to do next, on one line.
+"""
+
+__all__ = [
+    "ConfigurationError",
+    "EngineError",
+    "ExecutionError",
+    "MachineError",
+    "ModelError",
+    "PinstripeError",
+    "PlacementError",
+    "RecordError",
+    "StartError",
+    "UsageError",
+    "WorkerDiedError",
+    "WorkerError",
+    "WorkerHungError",
+]
+
+
+class PinstripeError(Exception):
+    """Root of everything pinstripe raises on purpose."""
+
+
+class UsageError(PinstripeError):
+    """What was asked makes no sense or cannot be had; the request has to change."""
+
+
+class MachineError(UsageError):
+    """A machine description cannot be read, such as a dump without a CPU in it."""
+
+
+class PlacementError(UsageError):
+    """A placement wish cannot be met on this machine; the message says what can."""
+
+
+class ModelError(UsageError):
+    """A model cannot be found, read or understood."""
+
+
+class EngineError(UsageError):
+    """An engine is unknown, not installed, or cannot do what was asked of it."""
+
+
+class ConfigurationError(UsageError):
+    """A configuration, workload or record does not have a valid form."""
+
+
+class ExecutionError(PinstripeError):
+    """The request was fine, but running it failed."""
+
+
+class StartError(ExecutionError):
+    """A process could not be started on the cores, memory or settings that were asked for."""
+
+
+class WorkerError(ExecutionError):
+    """A worker failed while it ran."""
+
+
+class WorkerDiedError(WorkerError):
+    """A worker's process exited while it still had work."""
+
+
+class WorkerHungError(WorkerError):
+    """A worker made no progress within its time and was stopped."""
+
+
+class RecordError(ExecutionError):
+    """A result could not be written, or a written one could not be read back."""

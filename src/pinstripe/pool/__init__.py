@@ -1,0 +1,1 @@
+"""N workers as one executor: start, submit, supervise, stop."""

@@ -1,0 +1,1 @@
+"""How does a process start on those cores with those knobs, and did they take?"""
