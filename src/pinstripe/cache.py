@@ -45,8 +45,6 @@ def build_once(directory: Path, build: Callable[[Path], None]) -> Path:
             finally:
                 shutil.rmtree(unfinished, ignore_errors=True)
     except OSError as error:
-        message = (
-            f"cannot write the cache {directory.parent}: {error}; free space there or set PINSTRIPE_CACHE"
-        )
+        message = f"cannot write the cache {directory.parent}: {error}; free space there or set PINSTRIPE_CACHE"
         raise ExecutionError(message) from error
     return directory

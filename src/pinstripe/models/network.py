@@ -6,9 +6,7 @@ import msgspec
 
 __all__ = ["Activation", "Dense", "Network", "PoolingMode", "Task"]
 
-Task = Literal[
-    "embedding", "classification", "reranking", "token-classification", "fill-mask", "question-answering"
-]
+Task = Literal["embedding", "classification", "reranking", "token-classification", "fill-mask", "question-answering"]
 PoolingMode = Literal["mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
 Activation = Literal["identity", "tanh", "gelu", "relu", "sigmoid", "softmax"]
 
