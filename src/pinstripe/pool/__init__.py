@@ -1,1 +1,20 @@
 """N workers as one executor: start, submit, supervise, stop."""
+
+from pinstripe.pool.evidence import InstanceEvidence, gather_evidence
+from pinstripe.pool.executor import BatchResult, BatchTiming, Executor
+from pinstripe.pool.instance import Instance, WorkerSpec
+from pinstripe.pool.messages import Output, Report
+from pinstripe.pool.pool import Pool
+
+__all__ = [
+    "BatchResult",
+    "BatchTiming",
+    "Executor",
+    "Instance",
+    "InstanceEvidence",
+    "Output",
+    "Pool",
+    "Report",
+    "WorkerSpec",
+    "gather_evidence",
+]

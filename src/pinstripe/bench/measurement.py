@@ -1,0 +1,111 @@
+"""What a trial measured, with every raw value."""
+
+import msgspec
+
+from pinstripe.pool import BatchTiming
+
+__all__ = ["Measurement", "Warmup", "measurement"]
+
+
+class Warmup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The batches before the window.
+
+    Attributes:
+        batches: How many were run by the instance that ran most.
+        duration_ns: How long they took.
+        steady: Whether times had settled; False if the bound came first.
+    """
+
+    batches: int
+    duration_ns: int
+    steady: bool
+
+
+class Measurement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One window, in which all instances ran.
+
+    Attributes:
+        warmup: What came before it.
+        window_ns: From the barrier to the last counted batch.
+        samples: Texts finished in the window.
+        tokens: Real tokens of these texts.
+        padded_tokens: Tokens computed, padding included.
+        samples_per_s: Sum over the instances of texts finished, divided by the time from the barrier to the
+            instance's last finished batch: time that really passed, without the edges of batches cut by the window.
+        latency_ns: Raw values. Single-stream: from handing out a global batch to having its slowest part. Offline: time
+            that a batch occupied its instance, from its predecessor's end (or its submission, if later) to its own.
+        engine_ns: Raw duration of each forward pass, a list an instance, in order.
+        pool_ns: Raw time of each batch beyond its forward pass and pooling: queueing, transport, waking; as above.
+    """
+
+    warmup: Warmup
+    window_ns: int
+    samples: int
+    tokens: int
+    padded_tokens: int
+    samples_per_s: float
+    latency_ns: tuple[int, ...]
+    engine_ns: tuple[tuple[int, ...], ...]
+    pool_ns: tuple[tuple[int, ...], ...]
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Real tokens per second."""
+        return self.samples_per_s * self.tokens / self.samples
+
+    @property
+    def padding_fraction(self) -> float:
+        """Share of the computed tokens that was padding, 0 to 1."""
+        return 1 - self.tokens / self.padded_tokens
+
+
+def measurement(
+    *,
+    warmup: Warmup,
+    opened_ns: int,
+    lanes: list[list[BatchTiming]],
+    latency_ns: list[int],
+    batch: int,
+    sequence_tokens: int,
+) -> Measurement:
+    """Sum up the batches counted in a window.
+
+    Args:
+        warmup: What came before.
+        opened_ns: When the window opened.
+        lanes: The counted batches of each instance, in order of their ends; at least one each.
+        latency_ns: Raw latencies, by the rule of the scenario.
+        batch: Texts in each of these batches.
+        sequence_tokens: Tokens of each text; none is padding.
+    """
+    samples = batch * sum(map(len, lanes))
+    tokens = samples * sequence_tokens
+    return Measurement(
+        warmup=warmup,
+        window_ns=max(lane[-1].done_ns for lane in lanes) - opened_ns,
+        samples=samples,
+        tokens=tokens,
+        padded_tokens=tokens,
+        samples_per_s=sum(len(lane) * batch / (lane[-1].done_ns - opened_ns) * 1e9 for lane in lanes),
+        latency_ns=tuple(latency_ns),
+        engine_ns=tuple(tuple(timing.engine_ns for timing in lane) for lane in lanes),
+        pool_ns=tuple(tuple(_pool_ns(lane)) for lane in lanes),
+    )
+
+
+def occupied_ns(lane: list[BatchTiming], opened_ns: int) -> list[int]:
+    """Return how long each batch of an instance occupied it; a batch may have waited behind its predecessor."""
+    previous_ns = opened_ns
+    durations = []
+    for timing in lane:
+        durations.append(timing.done_ns - max(timing.submitted_ns, previous_ns))
+        previous_ns = timing.done_ns
+    return durations
+
+
+def _pool_ns(lane: list[BatchTiming]) -> list[int]:
+    """Time of each batch outside the worker: the worker's own span is taken from the time it occupied."""
+    return [
+        occupied - min(occupied, timing.finished_ns - timing.started_ns)
+        for occupied, timing in zip(occupied_ns(lane, lane[0].submitted_ns), lane, strict=True)
+    ]

@@ -1,0 +1,156 @@
+"""What a trial leaves: everything needed to trust, compare and repeat it."""
+
+import os
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pinstripe.bench.measurement import Measurement
+from pinstripe.configuration import Configuration, Workload
+from pinstripe.engines import Artefact
+from pinstripe.errors import RecordError
+from pinstripe.machine import Counters, Machine
+from pinstripe.models import Network
+from pinstripe.placement import Placement
+from pinstripe.pool import InstanceEvidence
+
+__all__ = ["FORMAT", "Failure", "Host", "Record", "RecordFile", "read_records"]
+
+FORMAT: Final = 1
+"""History: 1, the first."""
+
+
+class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Software that a measurement depends on.
+
+    Attributes:
+        kernel: Release of the operating system's kernel.
+        python: Version of the interpreter.
+        libraries: Versions of the distributions that take part, by name.
+    """
+
+    kernel: str
+    python: str
+    libraries: dict[str, str]
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Why a trial gave no measurement: it is infeasible on this machine, which is a result too."""
+
+    message: str
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One configuration under one workload, measured once in fresh processes.
+
+    Attributes:
+        format: Version of this format.
+        pinstripe: Version that wrote it.
+        run: Identifies the command that measured it; its trials were interleaved and may be compared in pairs.
+        repeat: Which repeat of the trial, from 0.
+        created: When, in UTC, ISO 8601.
+        host: Software.
+        machine: What the host offered.
+        network: The model.
+        artefact: The file that the engine loaded.
+        configuration: How it ran.
+        placement: Where; None for unpinned instances.
+        workload: What was asked of it.
+        measurement: What came of it; None if it failed.
+        failure: Why it failed; None if it did not.
+        counters: What control groups and the hypervisor took away during the window; None if it failed.
+        evidence: What took effect, one entry an instance; empty if it failed before.
+    """
+
+    format: int = FORMAT
+    pinstripe: str
+    run: str
+    repeat: int
+    created: str
+    host: Host
+    machine: Machine
+    network: Network
+    artefact: Artefact
+    configuration: Configuration
+    placement: Placement | None
+    workload: Workload
+    measurement: Measurement | None = None
+    failure: Failure | None = None
+    counters: Counters | None = None
+    evidence: tuple[InstanceEvidence, ...] = ()
+
+
+class RecordFile:
+    """A file of records that grows line by line; what is in it stays whole whatever happens."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or create a file for appending.
+
+        Raises:
+            RecordError: It cannot be opened, or its last line was cut off.
+        """
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._size = os.fstat(self._file).st_size
+            whole = self._size == 0 or os.pread(self._file, 1, self._size - 1) == b"\n"
+        except OSError as error:
+            raise RecordError(f"cannot write records to {path}: {error.strerror}; name another file") from error
+        if not whole:
+            raise RecordError(f"the last line of {path} is cut off; delete that line, or name another file")
+
+    def append(self, record: Record) -> None:
+        """Add a record, wholly or not at all, and make it durable.
+
+        Raises:
+            RecordError: It could not be written, such as on a full disk; the file is as it was.
+        """
+        line = msgspec.json.encode(record) + b"\n"
+        try:
+            written = 0
+            while written < len(line):
+                written += os.pwrite(self._file, line[written:], self._size + written)
+            os.fsync(self._file)
+        except OSError as error:
+            os.ftruncate(self._file, self._size)
+            raise RecordError(
+                f"cannot write a record to {self.path}: {error.strerror}; the records before it are kept"
+            ) from error
+        self._size += len(line)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+
+def read_records(path: Path) -> list[Record]:
+    """Return the records of a file.
+
+    Raises:
+        RecordError: The file cannot be read, or a line is not a record; the message names the line.
+    """
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise RecordError(f"cannot read {path}: {error.strerror}") from error
+    if lines[-1]:
+        raise RecordError(f"line {len(lines)} of {path} is cut off; delete it to read the {len(lines) - 1} before it")
+    return [_parse(line, number, path) for number, line in enumerate(lines[:-1], 1)]
+
+
+class _Version(msgspec.Struct):
+    format: int
+
+
+def _parse(line: bytes, number: int, path: Path) -> Record:
+    try:
+        version = msgspec.json.decode(line, type=_Version).format
+        if version != FORMAT:
+            raise RecordError(
+                f"line {number} of {path} has format {version}; this pinstripe reads {FORMAT}: use a newer one"
+            )
+        return msgspec.json.decode(line, type=Record)
+    except msgspec.DecodeError as error:
+        raise RecordError(f"line {number} of {path} is not a record: {error}") from error

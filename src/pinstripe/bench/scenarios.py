@@ -1,0 +1,161 @@
+"""How batches arrive at an executor while it is measured."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from pinstripe.bench.measurement import Measurement, Warmup, measurement, occupied_ns
+from pinstripe.bench.steadiness import Steadiness
+from pinstripe.models import TokenBatch
+from pinstripe.pool import BatchTiming, Executor
+
+__all__ = ["Limits", "offline", "single_stream"]
+
+_IN_FLIGHT: Final = 2
+"""Batches offered to each instance at a time: one runs, one may be held, so that no instance waits for the parent."""
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How long to measure. A window ends when both minimums are met, or at the maximum.
+
+    Attributes:
+        min_s: Seconds of the window, above 0.
+        min_forwards: Forward passes of each instance, at least 1.
+        max_s: Upper bound of the window in seconds; at least one forward pass of each instance is always counted.
+        warmup_max_s: Upper bound of the warm-up in seconds; at least two forward passes are always run.
+    """
+
+    min_s: float = 2.0
+    min_forwards: int = 10
+    max_s: float = 300.0
+    warmup_max_s: float = 10.0
+
+    def met(self, elapsed_ns: int, forwards: int) -> bool:
+        """Return whether a window may end, by the least number of forwards of any instance."""
+        elapsed_s = elapsed_ns / 1e9
+        enough = elapsed_s >= self.min_s and forwards >= self.min_forwards
+        return enough or (elapsed_s >= self.max_s and forwards > 0)
+
+
+async def single_stream(executor: Executor, part: TokenBatch, limits: Limits) -> Measurement:
+    """One global batch at a time, an equal part for each instance; its latency is that of the slowest part.
+
+    Args:
+        executor: What is measured.
+        part: The part of the global batch that each instance takes.
+        limits: How long to measure.
+
+    Raises:
+        WorkerError: An instance failed.
+    """
+
+    async def rounds(done: Callable[[list[list[BatchTiming]]], bool]) -> list[list[BatchTiming]]:
+        finished: list[list[BatchTiming]] = []
+        while not finished or not done(finished):
+            results = await asyncio.gather(
+                *(executor.submit(part, instance=index) for index in range(executor.capacity))
+            )
+            finished.append([result.timing for result in results])
+        return finished
+
+    steadiness = Steadiness(limits.warmup_max_s)
+    before = await rounds(lambda finished: steadiness.reached(_round_latency_ns(finished[-1])))
+    counted = await rounds(
+        lambda finished: limits.met(_last_done(finished[-1]) - _first_submitted(finished[0]), len(finished))
+    )
+    return measurement(
+        warmup=_warmup(before, steadiness.settled),
+        opened_ns=_first_submitted(counted[0]),
+        lanes=[[timings[index] for timings in counted] for index in range(executor.capacity)],
+        latency_ns=[_round_latency_ns(timings) for timings in counted],
+        batch=part.size,
+        sequence_tokens=part.sequence_length,
+    )
+
+
+async def offline(executor: Executor, batch: TokenBatch, limits: Limits) -> Measurement:
+    """Every instance runs batches of its own, as fast as it can, until the last one has met the minimums.
+
+    Args:
+        executor: What is measured.
+        batch: The batch that each instance repeats.
+        limits: How long to measure.
+
+    Raises:
+        WorkerError: An instance failed.
+    """
+    instances = range(executor.capacity)
+    steadiness = [Steadiness(limits.warmup_max_s) for _ in instances]
+
+    def settled(lanes: list[list[BatchTiming]], index: int) -> bool:
+        steadiness[index].reached(lanes[index][-1].finished_ns - lanes[index][-1].started_ns)
+        return all(one.over for one in steadiness)
+
+    def met(lanes: list[list[BatchTiming]], index: int) -> bool:
+        return limits.met(lanes[index][-1].done_ns - _opened(lanes), min(map(len, lanes)))
+
+    before = await _run_lanes(executor, batch, settled)
+    lanes = await _run_lanes(executor, batch, met)
+    opened_ns = _opened(lanes)
+    return measurement(
+        warmup=_warmup(before, all(one.settled for one in steadiness)),
+        opened_ns=opened_ns,
+        lanes=lanes,
+        latency_ns=[value for lane in lanes for value in occupied_ns(lane, opened_ns)],
+        batch=batch.size,
+        sequence_tokens=batch.sequence_length,
+    )
+
+
+async def _run_lanes(
+    executor: Executor, batch: TokenBatch, over: Callable[[list[list[BatchTiming]], int], bool]
+) -> list[list[BatchTiming]]:
+    """Keep every instance busy until `over`; return each one's batches that ended before that.
+
+    All begin together (nothing is in flight before), and all stay loaded until the end.
+
+    Args:
+        executor: What is kept busy.
+        batch: What each instance repeats.
+        over: Called with all lanes and the index of the instance that has just finished a batch.
+    """
+    lanes: list[list[BatchTiming]] = [[] for _ in range(executor.capacity)]
+    ended = False
+
+    async def feed(index: int) -> None:
+        nonlocal ended
+        while not ended:
+            result = await executor.submit(batch, instance=index)
+            if not ended:
+                lanes[index].append(result.timing)
+                ended = over(lanes, index)
+
+    await asyncio.gather(*(feed(index) for index in range(executor.capacity) for _ in range(_IN_FLIGHT)))
+    return lanes
+
+
+def _opened(lanes: list[list[BatchTiming]]) -> int:
+    return min(lane[0].submitted_ns for lane in lanes if lane)
+
+
+def _round_latency_ns(timings: list[BatchTiming]) -> int:
+    return _last_done(timings) - _first_submitted(timings)
+
+
+def _first_submitted(timings: list[BatchTiming]) -> int:
+    return min(timing.submitted_ns for timing in timings)
+
+
+def _last_done(timings: list[BatchTiming]) -> int:
+    return max(timing.done_ns for timing in timings)
+
+
+def _warmup(groups: list[list[BatchTiming]], settled: bool) -> Warmup:  # noqa: FBT001 - a fact to store, not a mode
+    timings = [timing for group in groups for timing in group]
+    return Warmup(
+        batches=max(map(len, groups)),
+        duration_ns=_last_done(timings) - _first_submitted(timings),
+        steady=settled,
+    )

@@ -1,0 +1,159 @@
+"""`pinstripe bench`: measure configurations of a model."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pinstripe.cli.options import Bind, CoreKindOption, Json, Reserve, SmtOption, StrategyOption, choice, split_list
+from pinstripe.errors import UsageError
+
+__all__ = ["bench"]
+
+_PER_CORE = "per-core"
+
+
+def bench(
+    model: Annotated[
+        str,
+        typer.Argument(help="Directory, hub id, package:NAME, or random:bert-base|bert-large|minilm-l6|distilbert."),
+    ],
+    *,
+    engine: Annotated[str, typer.Option(help="Engines: torch-eager, onnxruntime, openvino.")] = "torch-eager",
+    batch: Annotated[str, typer.Option(help="Batch sizes.")] = "1",
+    seq: Annotated[str, typer.Option(help="Sequence lengths in tokens.")] = "128",
+    scenario: Annotated[
+        str,
+        typer.Option(
+            help="single-stream: one batch at a time, split over the instances. "
+            "offline: every instance runs batches of its own."
+        ),
+    ] = "single-stream",
+    instances: Annotated[str, typer.Option(help="Numbers of instances; per-core is one a core.")] = "1",
+    cores: Annotated[
+        str | None, typer.Option(help="Physical cores of each instance; an equal share if not named.")
+    ] = None,
+    baseline: Annotated[
+        bool,
+        typer.Option("--baseline", help="Begin with one unpinned process an engine, which is what most people run."),
+    ] = False,
+    pin: Annotated[str, typer.Option(help="cores binds instances to their cores; none does not.")] = "cores",
+    threads: Annotated[
+        str, typer.Option(help="auto: one a CPU of the instance. framework: its own choice; needs --pin none.")
+    ] = "auto",
+    strategy: StrategyOption = "close",
+    smt: SmtOption = "one",
+    core_kind: CoreKindOption = "performance",
+    reserve: Reserve = 0,
+    bind: Bind = None,
+    memory: Annotated[
+        str, typer.Option(help="Memory of an instance: auto, preferred, bind, interleave, local, none.")
+    ] = "auto",
+    file: Annotated[str | None, typer.Option(help="Exported file to use, such as onnx/model.onnx.")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(help="Option of the engine; may be repeated.", metavar="NAME=VALUE")
+    ] = None,
+    revision: Annotated[str | None, typer.Option(help="Revision of a hub model.")] = None,
+    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Rounds over all configurations.")] = 3,
+    min_time: Annotated[float, typer.Option(min=0.05, max=3600, help="Least seconds of a measurement.")] = 2.0,
+    min_forwards: Annotated[int, typer.Option(min=1, max=1_000_000, help="Least forward passes of an instance.")] = 10,
+    output: Annotated[
+        Path | None, typer.Option(help="File that records are appended to.", show_default="records/TIME.jsonl")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure a model: every engine with every number of instances, under every batch size and sequence length.
+
+    Values separated by commas span a grid. Each configuration gets fresh processes, pinned to their cores; rounds are
+    interleaved, so that ratios mean something on a machine that is never quite still.
+
+    Example: pinstripe bench random:bert-base --engine openvino --batch 1,8 --seq 16,128 --instances 1,2
+    """
+    # Everything a measurement needs is imported here, since `pinstripe --help` needs none of it.
+    from msgspec.structs import replace  # noqa: PLC0415
+
+    from pinstripe.bench import Limits  # noqa: PLC0415
+    from pinstripe.cli.measuring import measure  # noqa: PLC0415
+    from pinstripe.configuration import Configuration, Pin, Scenario, Threads, Workload  # noqa: PLC0415
+    from pinstripe.machine import read_machine  # noqa: PLC0415
+    from pinstripe.placement import CoreKindWish, SmtUse, Strategy, Wish  # noqa: PLC0415
+    from pinstripe.placement import place as place_on  # noqa: PLC0415
+    from pinstripe.runtime import MemoryPolicy  # noqa: PLC0415
+
+    machine = read_machine()
+    wish = Wish(
+        cores=1,
+        strategy=choice(strategy, Strategy, "--strategy"),
+        smt=choice(smt, SmtUse, "--smt"),
+        core_kind=choice(core_kind, CoreKindWish, "--core-kind"),
+        reserve=reserve,
+    )
+
+    def number(text: str) -> int:
+        return len(place_on(machine, wish).instances) if text == _PER_CORE else int(text)
+
+    first = Configuration(
+        engine="",
+        pin=choice(pin, Pin, "--pin"),
+        threads=choice(threads, Threads, "--threads"),
+        strategy=wish.strategy,
+        smt=wish.smt,
+        core_kind=wish.core_kind,
+        reserve=reserve,
+        bind=bind,
+        memory_policy=choice(memory, MemoryPolicy, "--memory"),
+        file=file,
+        options=_options(option or []),
+    )
+    unpinned = Configuration(engine="", pin="none", threads="framework", file=file, options=first.options)
+    engines = split_list(engine, "--engine", str)
+    counts = [1] if bind is not None else split_list(instances, "--instances", number)
+    sizes: list[int | None] = [None] if cores is None else [*split_list(cores, "--cores", int)]
+    configurations = [replace(unpinned, engine=name) for name in engines if baseline] + [
+        replace(first, engine=name, instances=count, cores=size)
+        for name in engines
+        for count in counts
+        for size in sizes
+    ]
+    workloads = [
+        Workload(scenario=choice(scenario, Scenario, "--scenario"), batch=size, sequence_tokens=length)
+        for length in split_list(seq, "--seq", int)
+        for size in split_list(batch, "--batch", int)
+    ]
+    measure(
+        model,
+        revision=revision,
+        machine=machine,
+        configurations=configurations,
+        workloads=list(dict.fromkeys(workloads)),
+        repeats=repeats,
+        limits=Limits(min_s=min_time, min_forwards=min_forwards),
+        output=output,
+        as_json=as_json,
+    )
+
+
+def _options(texts: list[str]) -> dict[str, str | int | float | bool]:
+    """Read NAME=VALUE pairs; a value is a number or true/false if it reads as one.
+
+    Raises:
+        UsageError: A text has another form.
+    """
+    options: dict[str, str | int | float | bool] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise UsageError(f"--option {text!r} is not understood; write NAME=VALUE")
+        options[name] = _value(value)
+    return options
+
+
+def _value(text: str) -> str | int | float | bool:
+    if text in {"true", "false"}:
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

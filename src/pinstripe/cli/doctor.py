@@ -1,0 +1,48 @@
+"""`pinstripe doctor`: what this machine offers."""
+
+from pathlib import Path
+
+import typer
+
+from pinstripe.cli.options import Json, Root
+from pinstripe.machine import Machine, format_cpu_list, read_machine
+
+__all__ = ["doctor"]
+
+_GIB = 1 << 30
+
+
+def doctor(*, root: Root = Path("/"), as_json: Json = False) -> None:
+    """Say what this machine offers: cores, sockets, NUMA nodes, caches, and the limits on them.
+
+    Example: pinstripe doctor --json | jq .machine.cpu_quota
+    """
+    import msgspec  # noqa: PLC0415 - `pinstripe --help` has no use for it
+
+    machine = read_machine(root)
+    if as_json:
+        typer.echo(msgspec.json.format(msgspec.json.encode({"machine": machine}), indent=2).decode())
+    else:
+        typer.echo("\n".join(_lines(machine)))
+
+
+def _lines(machine: Machine) -> list[str]:
+    threads = max(len(core.cpus) for core in machine.cores)
+    efficiency = sum(core.kind == "efficiency" for core in machine.cores)
+    kinds = f" ({len(machine.cores) - efficiency} performance, {efficiency} efficiency)" if efficiency else ""
+    lines = [
+        f"CPU       {machine.model_name or 'unknown'}",
+        f"cores     {len(machine.cores)}{kinds} in {len(machine.packages) or '?'} package(s), {threads} CPU(s) a core",
+        f"CPUs      {format_cpu_list(machine.allowed)} allowed, {format_cpu_list(machine.online)} online",
+        f"L3        {' | '.join(map(format_cpu_list, machine.l3)) or 'unknown'}",
+    ]
+    for node in machine.nodes:
+        memory = f"{node.memory_bytes / _GIB:.1f} GiB" if node.memory_bytes else "memory unknown or none"
+        use = "" if node.id in machine.allowed_nodes else ", not allowed"
+        lines.append(f"node {node.id:<4} CPUs {format_cpu_list(node.cpus) or 'none'}, {memory}{use}")
+    if machine.isolated:
+        lines.append(f"isolated  {format_cpu_list(machine.isolated)}")
+    quota = "none" if machine.cpu_quota is None else f"{machine.cpu_quota:g} CPUs"
+    lines.append(f"quota     {quota}")
+    lines.append(f"THP       {machine.thp or 'unknown'}, SMT {machine.smt or 'unknown'}")
+    return lines

@@ -1,0 +1,139 @@
+"""A grid on its way from words to records, with everything people see meanwhile."""
+
+import asyncio
+import platform
+import signal
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from pinstripe.bench import Grid, Host, Limits, Record, RecordFile, Setup, make_grid, run_grid, set_up
+from pinstripe.cli.trials import print_runs
+from pinstripe.configuration import Configuration, Workload
+from pinstripe.engines import engine, prepare
+from pinstripe.machine import Machine
+from pinstripe.models import Network, resolve
+
+__all__ = ["measure"]
+
+
+def measure(
+    model: str,
+    *,
+    revision: str | None,
+    machine: Machine,
+    configurations: Sequence[Configuration],
+    workloads: Sequence[Workload],
+    repeats: int,
+    limits: Limits,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure a grid, keep a record of each trial, print the result.
+
+    Raises:
+        PinstripeError: Something cannot be had as asked, or failed; what was measured before is kept.
+        KeyboardInterrupt: Ctrl-C; likewise.
+    """
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))  # stop in order, whoever asks
+    screen = Console(stderr=True)
+    # A status line is for people; rich draws nothing where standard error is not a terminal.
+    with screen.status("reading the model, exporting it if an engine needs that"):
+        network = resolve(model, revision=revision)
+        setups = [
+            set_up(one, machine, network, lambda one: prepare(engine(one.engine), network, file=one.file))
+            for one in configurations
+        ]
+    grid = make_grid(_distinct(setups), workloads, network)
+    for skipped in grid.skipped:
+        screen.print(f"skipped: {skipped.label}: {skipped.reason}", highlight=False, soft_wrap=True)
+    for warning in dict.fromkeys(text for setup in setups if setup.placement for text in setup.placement.warnings):
+        screen.print(f"note: {warning}", highlight=False, soft_wrap=True)
+    file = RecordFile(output or Path("records") / f"{datetime.now(UTC):%Y%m%d-%H%M%S}.jsonl")
+    records: list[Record] = []
+
+    def keep(record: Record) -> None:
+        file.append(record)
+        records.append(record)
+
+    try:
+        asyncio.run(
+            _run(
+                grid,
+                network=network,
+                machine=machine,
+                repeats=repeats,
+                limits=limits,
+                keep=keep,
+                screen=screen,
+            )
+        )
+    finally:
+        file.close()
+        if records:
+            print_runs(records, as_json=as_json)
+            screen.print(
+                f"{len(records)} of {grid.trials * repeats} measurements kept in {file.path}",
+                highlight=False,
+                soft_wrap=True,
+            )
+
+
+async def _run(
+    grid: Grid,
+    *,
+    network: Network,
+    machine: Machine,
+    repeats: int,
+    limits: Limits,
+    keep: Callable[[Record], None],
+    screen: Console,
+) -> None:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=screen, transient=True) as progress:
+        task = progress.add_task("starting", total=grid.trials * repeats)
+
+        def show(repeat: int, setup: Setup, workload: Workload) -> None:
+            progress.update(task, description=f"{setup.configuration.label}, {workload.label}, round {repeat + 1}")
+
+        measured = run_grid(
+            grid,
+            network=network,
+            machine=machine,
+            host=_host(grid),
+            run=uuid.uuid4().hex,
+            repeats=repeats,
+            limits=limits,
+            on_step=show,
+        )
+        async with aclosing(measured):
+            async for record in measured:
+                keep(record)
+                progress.advance(task)
+
+
+def _distinct(setups: Sequence[Setup]) -> list[Setup]:
+    """Two wishes may come to the same configuration, such as one instance and one a core on a single core."""
+    return [one for index, one in enumerate(setups) if one not in setups[:index]]
+
+
+def _host(grid: Grid) -> Host:
+    names = {name for setup, _ in grid.rows for name in engine(setup.configuration.engine).distributions}
+    return Host(
+        kernel=platform.release(),
+        python=platform.python_version(),
+        libraries={name: version for name in sorted(names | {"numpy"}) if (version := _version(name))},
+    )
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None

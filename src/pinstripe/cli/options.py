@@ -1,0 +1,57 @@
+"""Options that several commands share, and how their words are read."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_args
+
+import typer
+
+from pinstripe.errors import UsageError
+
+__all__ = ["Bind", "CoreKindOption", "Json", "Reserve", "Root", "SmtOption", "StrategyOption", "choice", "split_list"]
+
+T = TypeVar("T")
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Root = Annotated[
+    Path, typer.Option(help="Directory that holds the machine's sys/ and proc/: a dump of another machine, or /.")
+]
+StrategyOption = Annotated[
+    str,
+    typer.Option(
+        help="close: neighbouring cores. scatter: deal out over nodes. l3: within one cache. node: whole nodes."
+    ),
+]
+SmtOption = Annotated[str, typer.Option(help="Hardware threads of each core to use: one, or all.")]
+CoreKindOption = Annotated[str, typer.Option(help="On hybrid CPUs: performance, efficiency, or all.")]
+Reserve = Annotated[int, typer.Option(help="Cores left free for everything else.")]
+Bind = Annotated[
+    str | None,
+    typer.Option(help="Explicit CPUs in numactl's list syntax, | between instances.", metavar="'0-11|12-23'"),
+]
+
+
+def split_list(text: str, option: str, parse: Callable[[str], T]) -> list[T]:
+    """Return the parsed parts of a comma-separated list.
+
+    Raises:
+        UsageError: A part is empty or `parse` raises ValueError for it.
+    """
+    values = []
+    for part in text.split(","):
+        try:
+            values.append(parse(part.strip()))
+        except ValueError as error:
+            raise UsageError(f"{option} {text!r} is not understood at {part!r}; use a comma-separated list") from error
+    return values
+
+
+def choice(text: str, choices: Any, option: str) -> Any:
+    """Return `text` if it is one of the values of the `Literal` type `choices`.
+
+    Raises:
+        UsageError: It is not.
+    """
+    if text not in get_args(choices):
+        raise UsageError(f"{option} {text!r} is not known; use one of {', '.join(get_args(choices))}")
+    return text

@@ -1,0 +1,60 @@
+"""`pinstripe place`: which cores each instance would get."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pinstripe.cli.options import Bind, CoreKindOption, Json, Reserve, Root, SmtOption, StrategyOption, choice
+from pinstripe.machine import format_cpu_list, read_machine
+from pinstripe.placement import CoreKindWish, Placement, SmtUse, Strategy, Wish
+from pinstripe.placement import place as place_on
+
+__all__ = ["place"]
+
+
+def place(
+    *,
+    instances: Annotated[int | None, typer.Option(help="Number of instances.")] = None,
+    cores: Annotated[int | None, typer.Option(help="Physical cores of each instance.")] = None,
+    strategy: StrategyOption = "close",
+    smt: SmtOption = "one",
+    core_kind: CoreKindOption = "performance",
+    reserve: Reserve = 0,
+    bind: Bind = None,
+    root: Root = Path("/"),
+    as_json: Json = False,
+) -> None:
+    """Say which CPUs and memory nodes each instance would get; nothing is started.
+
+    Example: pinstripe place --instances 4 --cores 12
+    """
+    import msgspec  # noqa: PLC0415 - `pinstripe --help` has no use for it
+
+    wish = Wish(
+        instances=instances,
+        cores=cores,
+        strategy=choice(strategy, Strategy, "--strategy"),
+        smt=choice(smt, SmtUse, "--smt"),
+        core_kind=choice(core_kind, CoreKindWish, "--core-kind"),
+        reserve=reserve,
+        bind=bind,
+    )
+    placement = place_on(read_machine(root), wish)
+    if as_json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(placement), indent=2).decode())
+    else:
+        typer.echo("\n".join(_lines(placement)))
+
+
+def _lines(placement: Placement) -> list[str]:
+    lines = []
+    for index, instance in enumerate(placement.instances):
+        nodes = f", memory from node {format_cpu_list(instance.nodes)}" if instance.nodes else ""
+        lines.append(f"instance {index}: CPUs {format_cpu_list(instance.cpus)}{nodes}")
+    if placement.reserved:
+        lines.append(f"reserved: CPUs {format_cpu_list(placement.reserved)}")
+    if placement.idle:
+        lines.append(f"idle: CPUs {format_cpu_list(placement.idle)}")
+    lines.extend(f"note: {warning}" for warning in placement.warnings)
+    return lines

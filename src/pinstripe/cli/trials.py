@@ -1,0 +1,29 @@
+"""Records on their way to standard output."""
+
+from collections.abc import Sequence
+
+import msgspec
+import typer
+from rich.console import Console
+
+from pinstripe.bench import Record, Trial, summarize
+from pinstripe.cli.table import print_trials
+
+__all__ = ["print_runs"]
+
+
+def print_runs(records: Sequence[Record], *, as_json: bool) -> None:
+    """Print the trials of each run: as tables, or as one JSON object with key `trials`."""
+    runs: dict[str, list[Record]] = {}
+    for record in records:
+        runs.setdefault(record.run, []).append(record)
+    trials: list[list[Trial]] = [summarize(run) for run in runs.values()]
+    if as_json:
+        everything = {"trials": [trial for run in trials for trial in run]}
+        typer.echo(msgspec.json.format(msgspec.json.encode(everything), indent=2).decode())
+        return
+    console = Console()
+    # Where nobody is there to widen the window, a table is not cut to its default of 80 columns.
+    console = console if console.is_terminal else Console(width=160)
+    for run in trials:
+        print_trials(run, console)

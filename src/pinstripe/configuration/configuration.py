@@ -1,0 +1,91 @@
+"""How a model runs: everything that is chosen before a worker starts."""
+
+from typing import Literal
+
+import msgspec
+
+from pinstripe.engines import OptionValue, Precision
+from pinstripe.errors import ConfigurationError
+from pinstripe.placement import CoreKindWish, SmtUse, Strategy, Wish
+from pinstripe.runtime import MemoryPolicy
+
+__all__ = ["Configuration", "Pin", "Threads"]
+
+Pin = Literal["cores", "none"]
+Threads = Literal["auto", "framework"]
+
+
+class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Engine, precision, placement shape and knobs.
+
+    Attributes:
+        engine: Name of the engine.
+        precision: Precision of the computation.
+        instances: Copies of the model, at least 1; with `bind`, one a part.
+        cores: Physical cores of each instance, at least 1; None for an equal share of all usable cores.
+        pin: `cores` binds each instance to its own cores; `none` leaves placing to the kernel.
+        threads: `auto` runs one compute thread on each CPU of an instance; `framework` leaves the number to the
+            framework, which is what people have today. The latter is a baseline only: it needs `pin="none"`.
+        strategy: See `Wish`.
+        smt: See `Wish`.
+        core_kind: See `Wish`.
+        reserve: See `Wish`.
+        bind: See `Wish`.
+        memory_policy: Where the memory of an instance comes from.
+        file: Exported file to use, relative to the model's directory; None to let pinstripe choose.
+        options: Options of the engine, by name.
+    """
+
+    engine: str
+    precision: Precision = "float32"
+    instances: int = 1
+    cores: int | None = None
+    pin: Pin = "cores"
+    threads: Threads = "auto"
+    strategy: Strategy = "close"
+    smt: SmtUse = "one"
+    core_kind: CoreKindWish = "performance"
+    reserve: int = 0
+    bind: str | None = None
+    memory_policy: MemoryPolicy = "auto"
+    file: str | None = None
+    options: dict[str, OptionValue] = {}
+
+    def __post_init__(self) -> None:
+        """Refuse combinations that cannot run as they read.
+
+        Raises:
+            ConfigurationError: The fields contradict each other.
+        """
+        if self.instances < 1:
+            raise ConfigurationError(f"{self.instances} instances were asked for; ask for at least 1")
+        if self.threads == "framework" and self.pin != "none":
+            raise ConfigurationError(
+                "threads=framework on pinned cores would start more threads than an instance has cores; "
+                "use it with pin=none (the unpinned baseline), or leave threads at auto"
+            )
+
+    @property
+    def wish(self) -> Wish:
+        """The part of the configuration that placement answers."""
+        return Wish(
+            instances=None if self.bind is not None else self.instances,
+            cores=self.cores,
+            strategy=self.strategy,
+            smt=self.smt,
+            core_kind=self.core_kind,
+            reserve=self.reserve,
+            bind=self.bind,
+        )
+
+    @property
+    def label(self) -> str:
+        """A short name for tables, such as `openvino 2x4` (instances x cores)."""
+        if self.pin == "none":
+            shape = "unpinned" if self.instances == 1 else f"{self.instances} unpinned"
+        elif self.bind is not None:
+            shape = f"bound {self.bind}"
+        else:
+            shape = f"{self.instances}x{self.cores if self.cores is not None else '?'}"
+        options = "".join(f" {name}={value}" for name, value in sorted(self.options.items()))
+        return f"{self.engine} {shape}{options}"

@@ -1,0 +1,52 @@
+"""When silence means that a worker hangs."""
+
+import numpy as np
+
+from pinstripe.models import TokenBatch
+from pinstripe.pool.patience import Patience
+
+
+def _batch(size: int, tokens: int) -> TokenBatch:
+    return TokenBatch(ids=np.ones((size, tokens), np.int32), lengths=np.full(size, tokens, np.int32))
+
+
+def test_limit_is_ten_seconds_for_short_batches() -> None:
+    """A batch of a millisecond may take 10 s before its worker counts as hung."""
+    patience = Patience()
+    patience.learn(_batch(1, 100), 1_000_000)
+
+    assert patience.limit_s(_batch(1, 100)) == 10
+
+
+def test_limit_is_ten_times_the_predicted_time_for_long_batches() -> None:
+    """1600 tokens at 0.1 s per 100 tokens are predicted to take 1.6 s; 16 s is the limit."""
+    patience = Patience()
+    patience.learn(_batch(1, 100), 100_000_000)
+    patience.learn(_batch(1, 100), 50_000_000)
+
+    assert patience.predicted_s(_batch(4, 400)) == 1.6
+    assert patience.limit_s(_batch(4, 400)) == 16
+
+
+def test_first_batch_has_minutes() -> None:
+    """Nothing predicts the first batch, in which a framework may compile."""
+    assert Patience().limit_s(_batch(1, 8)) >= 60
+
+
+def test_suspended_parent_is_discounted() -> None:
+    """An hour in which the parent slept is no sign that the worker hangs."""
+    patience = Patience()
+    patience.learn(_batch(1, 8), 1_000_000)
+
+    assert patience.tick(3600.0) < 10
+    assert sum(1 for _ in range(20) if patience.tick(0.5) <= 10) >= 15
+
+
+def test_progress_starts_the_count_anew() -> None:
+    """Silence is counted from the last sign of life."""
+    patience = Patience()
+    for _ in range(10):
+        patience.tick(1.0)
+    patience.progress()
+
+    assert patience.tick(0.5) == 0.5
