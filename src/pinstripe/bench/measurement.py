@@ -30,8 +30,9 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         samples: Texts finished in the window.
         tokens: Real tokens of these texts.
         padded_tokens: Tokens computed, padding included.
-        samples_per_s: Sum over the instances of texts finished, divided by the time from the barrier to the
-            instance's last finished batch: time that really passed, without the edges of batches cut by the window.
+        samples_per_s: Over time that really passed. Single-stream: texts by the window. Offline: the sum over the
+            instances of texts by the time from the barrier to the instance's last finished batch, so that batches cut
+            off by the window's end are counted neither in texts nor in time.
         latency_ns: Raw values. Single-stream: from handing out a global batch to having its slowest part. Offline: time
             that a batch occupied its instance, from its predecessor's end (or its submission, if later) to its own.
         engine_ns: Raw duration of each forward pass, a list an instance, in order.
@@ -65,6 +66,7 @@ def measurement(
     opened_ns: int,
     lanes: list[list[BatchTiming]],
     latency_ns: list[int],
+    samples_per_s: float,
     batch: int,
     sequence_tokens: int,
 ) -> Measurement:
@@ -75,6 +77,7 @@ def measurement(
         opened_ns: When the window opened.
         lanes: The counted batches of each instance, in order of their ends; at least one each.
         latency_ns: Raw latencies, by the rule of the scenario.
+        samples_per_s: The rate, likewise.
         batch: Texts in each of these batches.
         sequence_tokens: Tokens of each text; none is padding.
     """
@@ -86,7 +89,7 @@ def measurement(
         samples=samples,
         tokens=tokens,
         padded_tokens=tokens,
-        samples_per_s=sum(len(lane) * batch / (lane[-1].done_ns - opened_ns) * 1e9 for lane in lanes),
+        samples_per_s=samples_per_s,
         latency_ns=tuple(latency_ns),
         engine_ns=tuple(tuple(timing.engine_ns for timing in lane) for lane in lanes),
         pool_ns=tuple(tuple(_pool_ns(lane)) for lane in lanes),

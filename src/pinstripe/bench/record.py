@@ -1,6 +1,7 @@
 """What a trial leaves: everything needed to trust, compare and repeat it."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -114,7 +115,8 @@ class RecordFile:
                 written += os.pwrite(self._file, line[written:], self._size + written)
             os.fsync(self._file)
         except OSError as error:
-            os.ftruncate(self._file, self._size)
+            with suppress(OSError):  # a device cannot be cut
+                os.ftruncate(self._file, self._size)
             raise RecordError(
                 f"cannot write a record to {self.path}: {error.strerror}; the records before it are kept"
             ) from error

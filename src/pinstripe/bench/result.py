@@ -131,12 +131,8 @@ def _result(records: Sequence[Record], base: Sequence[Record] | None) -> Result 
 
 
 def _rss_bytes(records: Sequence[Record]) -> int | None:
-    totals = []
-    for record in records:
-        sizes = [evidence.process.rss_bytes for evidence in record.evidence]
-        if sizes:
-            totals.append(sum(size for size in sizes if size is not None))
-    return max(totals) if totals else None
+    totals = [sum(one.process.rss_bytes for one in record.evidence) for record in records if record.evidence]
+    return max(totals, default=None)
 
 
 def _ratio(records: Sequence[Record], base: Sequence[Record]) -> Ratio | None:

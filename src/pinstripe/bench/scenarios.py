@@ -65,10 +65,13 @@ async def single_stream(executor: Executor, part: TokenBatch, limits: Limits) ->
     counted = await rounds(
         lambda finished: limits.met(_last_done(finished[-1]) - _first_submitted(finished[0]), len(finished))
     )
+    opened_ns = _first_submitted(counted[0])
+    samples = part.size * executor.capacity * len(counted)
     return measurement(
-        warmup=_warmup(before, steadiness.settled),
-        opened_ns=_first_submitted(counted[0]),
-        lanes=[[timings[index] for timings in counted] for index in range(executor.capacity)],
+        warmup=_warmup(_by_instance(before), steadiness.settled),
+        opened_ns=opened_ns,
+        lanes=_by_instance(counted),
+        samples_per_s=samples / (_last_done(counted[-1]) - opened_ns) * 1e9,
         latency_ns=[_round_latency_ns(timings) for timings in counted],
         batch=part.size,
         sequence_tokens=part.sequence_length,
@@ -103,6 +106,7 @@ async def offline(executor: Executor, batch: TokenBatch, limits: Limits) -> Meas
         warmup=_warmup(before, all(one.settled for one in steadiness)),
         opened_ns=opened_ns,
         lanes=lanes,
+        samples_per_s=sum(len(lane) * batch.size / (lane[-1].done_ns - opened_ns) * 1e9 for lane in lanes),
         latency_ns=[value for lane in lanes for value in occupied_ns(lane, opened_ns)],
         batch=batch.size,
         sequence_tokens=batch.sequence_length,
@@ -152,10 +156,14 @@ def _last_done(timings: list[BatchTiming]) -> int:
     return max(timing.done_ns for timing in timings)
 
 
-def _warmup(groups: list[list[BatchTiming]], settled: bool) -> Warmup:  # noqa: FBT001 - a fact to store, not a mode
-    timings = [timing for group in groups for timing in group]
+def _by_instance(rounds: list[list[BatchTiming]]) -> list[list[BatchTiming]]:
+    return [list(lane) for lane in zip(*rounds, strict=True)]
+
+
+def _warmup(lanes: list[list[BatchTiming]], settled: bool) -> Warmup:  # noqa: FBT001 - a fact to store, not a mode
+    timings = [timing for lane in lanes for timing in lane]
     return Warmup(
-        batches=max(map(len, groups)),
+        batches=max(map(len, lanes)),
         duration_ns=_last_done(timings) - _first_submitted(timings),
         steady=settled,
     )
