@@ -36,6 +36,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         repeats: Samples per second of each repeat.
         ratio: Samples per second compared with the first configuration under the same workload; None for that itself.
         steady: Whether every warm-up had settled.
+        parent_cpu: Largest share of one CPU that the parent used in any repeat; above one half the pool is near its
+            ceiling.
         throttled: Whether control groups held the instances back in any repeat; None where the kernel does not say.
     """
 
@@ -50,6 +52,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     repeats: tuple[float, ...]
     ratio: Ratio | None
     steady: bool
+    parent_cpu: float
     throttled: bool | None
 
 
@@ -126,6 +129,7 @@ def _result(records: Sequence[Record], base: Sequence[Record] | None) -> Result 
         repeats=tuple(one.samples_per_s for one in measurements),
         ratio=None if base is None else _ratio(records, base),
         steady=all(one.warmup.steady for one in measurements),
+        parent_cpu=max(record.parent_cpu for record in records if record.parent_cpu is not None),
         throttled=any(throttled) if throttled else None,
     )
 

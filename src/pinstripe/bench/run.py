@@ -1,5 +1,6 @@
 """Measure a grid of configurations and workloads, interleaved, in fresh processes each time."""
 
+import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -122,6 +123,7 @@ async def run_grid(
             measurement=measured.measurement if measured and not reason else None,
             failure=Failure(message=reason) if reason else None,
             counters=measured.counters if measured else None,
+            parent_cpu=measured.parent_cpu if measured else None,
             evidence=measured.evidence if measured else (),
         )
 
@@ -138,6 +140,7 @@ async def run_grid(
 class _Outcome:
     measurement: Measurement
     counters: Counters
+    parent_cpu: float
     evidence: tuple[InstanceEvidence, ...]
 
 
@@ -162,10 +165,11 @@ async def _measure(
 
 
 async def _measure_one(pool: Pool, part: TokenBatch, workload: Workload, limits: Limits) -> _Outcome:
-    before = read_counters()
+    before, began_s, began_cpu_s = read_counters(), time.monotonic(), time.process_time()
     measured = await _SCENARIOS[workload.scenario](pool, part, limits)
     counters = read_counters().since(before)
-    return _Outcome(measured, counters, tuple(await pool.evidence()))
+    parent_cpu = (time.process_time() - began_cpu_s) / (time.monotonic() - began_s)
+    return _Outcome(measured, counters, parent_cpu, tuple(await pool.evidence()))
 
 
 def _part(setup: Setup, workload: Workload, network: Network) -> TokenBatch:

@@ -11,6 +11,7 @@ from pinstripe.bench import LatencyMs, Ratio, Result, Trial
 __all__ = ["print_trials"]
 
 _MIB: Final = 1 << 20
+_NEAR_CEILING: Final = 0.5
 _COLUMNS: Final = ("samples/s", "tokens/s", "p50 ms", "p90 ms", "p99 ms", "n", "RSS MiB", "ratio (95 % CI)")
 
 
@@ -64,6 +65,11 @@ def _remarks(trial: Trial) -> list[str]:
     remarks = [f"{label}: {failure}" for failure in trial.failures]
     if trial.result and not trial.result.steady:
         remarks.append(f"{label}: times had not settled when the warm-up ended; measure longer")
+    if trial.result and trial.result.parent_cpu > _NEAR_CEILING:
+        remarks.append(
+            f"{label}: the parent used {trial.result.parent_cpu:.0%} of a CPU, above half of the pool's ceiling; "
+            "larger batches would measure the model rather than the pool"
+        )
     if trial.result and trial.result.throttled:
         remarks.append(f"{label}: throttled by its CPU quota while it was measured")
     return remarks
