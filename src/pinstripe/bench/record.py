@@ -126,8 +126,10 @@ class RecordFile:
         self._size += len(line)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; one without any record is removed."""
         os.close(self._file)
+        if self._size == 0 and self.path.is_file():
+            self.path.unlink()
 
 
 def read_records(path: Path) -> list[Record]:

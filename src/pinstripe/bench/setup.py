@@ -65,7 +65,7 @@ def set_up(
             artefact,
             threads=len(instance.cpus),
             cpus=instance.cpus if pinned else None,
-            nodes=instance.nodes if pinned and len(machine.nodes) > 1 else (),
+            nodes=instance.nodes if pinned else (),
         )
         for instance in placement.instances
     )

@@ -17,6 +17,7 @@ from pinstripe.bench import Grid, Host, Limits, Record, RecordFile, Setup, make_
 from pinstripe.cli.trials import print_runs
 from pinstripe.configuration import Configuration, Workload
 from pinstripe.engines import engine, prepare
+from pinstripe.errors import ExecutionError
 from pinstripe.machine import Machine
 from pinstripe.models import Network, resolve
 
@@ -83,6 +84,8 @@ def measure(
                 highlight=False,
                 soft_wrap=True,
             )
+    if all(record.failure for record in records):
+        raise ExecutionError("no measurement succeeded; the reasons are above")
 
 
 async def _run(

@@ -16,7 +16,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         cpus: Online sibling CPU numbers, ascending, at least one. A core is this set and nothing else: the kernel's
             `core_id` is neither unique nor dense (see `docs/decisions/`).
         package: Index into `Machine.packages`, or None where the kernel does not say.
-        node: Kernel id of the NUMA node the core is nearest to (ids may be sparse), or None.
+        node: Kernel id of the NUMA node the core belongs to (ids may be sparse; it may lack memory), or None.
         l3: Index into `Machine.l3`, or None where the kernel does not say.
         kind: `performance` on machines with one kind of core.
     """
@@ -33,8 +33,8 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     Attributes:
         id: The kernel's id; ids may be sparse.
-        cpus: Online CPUs of the node, ascending; may be empty. Nodes may overlap (a fast and a big memory near the
-            same cores).
+        cpus: Online CPUs of the node, or those nearest to it where it is memory without CPUs of its own; ascending, may
+            be empty. Nodes may overlap (a fast and a big memory near the same cores).
         memory_bytes: Memory of the node, 0 where it has none or the kernel does not say.
         neighbours: The other nodes' ids, nearest first by the kernel's distance table; empty where there is none.
     """
@@ -55,7 +55,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         cores: All online cores, by first CPU.
         packages: CPUs of each package (socket), by first CPU.
         l3: CPUs of each group that shares a level-3 cache, by first CPU; empty where the kernel does not say.
-        nodes: NUMA nodes by id; a host without any is one without NUMA.
+        nodes: NUMA nodes by id; a kernel without NUMA has node 0 with everything. Empty where none can be read.
         allowed_nodes: Ids of the nodes whose memory this process may use.
         cpu_quota: CPUs' worth of time per second that control groups grant this process, the tightest limit on the
             path up to the root of the mount; None without one. May be fractional and below 1.

@@ -1,6 +1,27 @@
 """Which network, tokenizer, task, pooling, length limit, prompts? Texts to token ids, outputs to results."""
 
-from pinstripe.models.network import Activation, Dense, Network, PoolingMode, Task
-from pinstripe.models.tokens import TokenBatch
+from pinstripe.models.artefacts import artefact_candidates
+from pinstripe.models.head import Head, make_head
+from pinstripe.models.network import Activation, Dense, Network, PoolingMode, Similarity, Task
+from pinstripe.models.overrides import Overrides
+from pinstripe.models.source import resolve
+from pinstripe.models.tokenizer import Tokenizer, load_tokenizer
+from pinstripe.models.tokens import EncodedText, TokenBatch
 
-__all__ = ["Activation", "Dense", "Network", "PoolingMode", "Task", "TokenBatch"]
+__all__ = [
+    "Activation",
+    "Dense",
+    "EncodedText",
+    "Head",
+    "Network",
+    "Overrides",
+    "PoolingMode",
+    "Similarity",
+    "Task",
+    "TokenBatch",
+    "Tokenizer",
+    "artefact_candidates",
+    "load_tokenizer",
+    "make_head",
+    "resolve",
+]

@@ -4,11 +4,12 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["Activation", "Dense", "Network", "PoolingMode", "Task"]
+__all__ = ["Activation", "Dense", "Network", "PoolingMode", "Similarity", "Task"]
 
 Task = Literal["embedding", "classification", "reranking", "token-classification", "fill-mask", "question-answering"]
 PoolingMode = Literal["mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
 Activation = Literal["identity", "tanh", "gelu", "relu", "sigmoid", "softmax"]
+Similarity = Literal["cosine", "dot", "euclidean", "manhattan"]
 
 
 class Dense(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -50,6 +51,7 @@ class Network(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         pooling: Pooling modes whose results are concatenated, in order; empty for tasks other than embedding.
         dense: Dense layers behind the pooling, in order.
         normalize: Whether embeddings are scaled to unit length.
+        similarity: How the model's authors compare its embeddings.
         activation: Applied to the logits of classification and reranking.
         prompts: Texts put before the input, by name, such as `query`.
         default_prompt: Name of the prompt that is used when none is named; None for no prompt.
@@ -75,6 +77,7 @@ class Network(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     pooling: tuple[PoolingMode, ...] = ()
     dense: tuple[Dense, ...] = ()
     normalize: bool = False
+    similarity: Similarity = "cosine"
     activation: Activation = "identity"
     prompts: dict[str, str] = {}
     default_prompt: str | None = None

@@ -1,11 +1,28 @@
-"""A batch of token ids, padded on the right."""
+"""Token ids: of one text, and of a batch padded on the right."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["TokenBatch"]
+__all__ = ["EncodedText", "TokenBatch"]
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedText:
+    """Token ids of one text or pair of texts, special tokens included.
+
+    Attributes:
+        ids: int32 [tokens].
+        type_ids: int32 [tokens] token types, or None for all 0.
+    """
+
+    ids: NDArray[np.int32]
+    type_ids: NDArray[np.int32] | None = None
+
+    def __len__(self) -> int:
+        """Number of tokens."""
+        return len(self.ids)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,14 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """How instances should be laid out.
 
     Attributes:
-        instances: Number of instances, at least 1; None for as many as `cores` allows, one where that is None too.
-        cores: Physical cores of each instance, at least 1; None for an equal share of all usable cores.
-        strategy: `close` fills one node after the other with neighbouring cores; `scatter` deals instances out over
-            nodes in turn; `l3` keeps an instance within one level-3 group; `node` gives whole nodes.
+        instances: Number of instances, at least 1; None for as many as `cores` allows. Where `cores` is None too, one
+            instance of all cores, even if it has to cross nodes; with `l3` and `node`, one for each group or node.
+        cores: Physical cores of each instance, at least 1; None for an equal share of all usable cores, as large as
+            can be without crossing nodes. With `node`, it must be the size of a node.
+        strategy: `close` fills one node after the other with neighbouring cores, and keeps to level-3 groups where
+            the size permits; `scatter` deals instances out over nodes in turn, and over level-3 groups in each; `l3`
+            keeps every instance within one level-3 group (package or node where those are unknown); `node` gives
+            every instance a node to itself, of which it leaves idle what would make it larger than others.
         smt: `one` hardware thread of each core, or `all` of them.
         core_kind: On hybrid CPUs, which cores to use.
         reserve: Cores left free for everything else (the parent, the operating system), at least 0.

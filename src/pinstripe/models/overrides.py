@@ -1,0 +1,32 @@
+"""What the user says of a model against what its files say."""
+
+import msgspec
+
+from pinstripe.models.network import Activation, PoolingMode, Task
+
+__all__ = ["Overrides"]
+
+
+class Overrides(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Values that replace those of the model's files; None keeps the file's value.
+
+    Attributes:
+        task: `embedding` for any model; `classification` and `reranking` for sequence classifiers; other tasks only
+            for a model whose architecture has their head.
+        pooling: Pooling modes of an embedding model, concatenated in order.
+        normalize: Whether embeddings are scaled to unit length.
+        activation: Applied to the logits of classification and reranking; `identity` gives raw scores.
+        max_tokens: Longest input in tokens, from 1 to the number of positions that the network has.
+        lowercase: Whether texts are lower-cased before the tokenizer.
+        prompts: Replaces all prompts of the model.
+        default_prompt: Name of the prompt used when none is named; the empty string for none.
+    """
+
+    task: Task | None = None
+    pooling: tuple[PoolingMode, ...] | None = None
+    normalize: bool | None = None
+    activation: Activation | None = None
+    max_tokens: int | None = None
+    lowercase: bool | None = None
+    prompts: dict[str, str] | None = None
+    default_prompt: str | None = None

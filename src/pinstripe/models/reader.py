@@ -1,0 +1,213 @@
+"""A model's directory, read into a `Network`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pinstripe.errors import ModelError
+from pinstripe.models.artefacts import artefact_candidates
+from pinstripe.models.dense import check_widths
+from pinstripe.models.family import Shape, read_shape
+from pinstripe.models.files import read_json
+from pinstripe.models.fingerprint import fingerprint
+from pinstripe.models.modules import Modules, SentenceConfig, read_modules, read_sentence_config
+from pinstripe.models.network import Activation, Network, PoolingMode, Similarity, Task
+from pinstripe.models.overrides import Overrides
+from pinstripe.models.task import classification_activation, crossencoder_activation, read_labels, task_of_architecture
+from pinstripe.models.tokenizer_files import TokenizerConfig, read_tokenizer_config, token_id
+from pinstripe.models.weights import find_weights, no_weights
+
+__all__ = ["read_network"]
+
+
+def read_network(directory: Path, *, name: str, revision: str | None, overrides: Overrides) -> Network:
+    """Return what the files in a directory say of a model, with the overrides applied.
+
+    Args:
+        directory: Hugging Face layout, with `config.json` or with a `modules.json` that says where it is.
+        name: As the user named the model.
+        revision: Commit, if it comes from the hub.
+        overrides: Values that replace those of the files.
+
+    Raises:
+        ModelError: A file is missing, damaged or beyond what pinstripe runs, or an override does not fit the model.
+    """
+    files = _Files.read(directory)
+    shape = files.shape
+    task = _task(files, overrides)
+    _refuse_misplaced(task, overrides)
+    pooling = _pooling(files, task, overrides)
+    prompts = _prompts(files, overrides)
+    return Network(
+        name=name,
+        directory=str(files.config_path.parent),
+        revision=revision,
+        fingerprint=fingerprint(files.identity()),
+        model_type=shape.model_type,
+        task=task,
+        vocab_size=shape.vocab_size,
+        hidden_size=shape.hidden_size,
+        layers=shape.layers,
+        heads=shape.heads,
+        intermediate_size=shape.intermediate_size,
+        max_tokens=_max_tokens(files, overrides),
+        type_vocab_size=shape.type_vocab_size,
+        pad_token_id=shape.pad_token_id,
+        mask_token_id=_mask_token_id(files),
+        labels=_labels(files, task),
+        lowercase=_first(overrides.lowercase, files.sentence.do_lower_case),
+        pooling=pooling,
+        dense=files.modules.dense if task == "embedding" else (),
+        normalize=task == "embedding" and _first(overrides.normalize, files.modules.normalize),
+        similarity=files.library.similarity_fn_name or "cosine",
+        activation=_activation(files, task, overrides),
+        prompts=prompts,
+        default_prompt=_default_prompt(files, prompts, overrides),
+    )
+
+
+def _first(override: bool | None, own: bool) -> bool:  # noqa: FBT001 - a value, not an option
+    return own if override is None else override
+
+
+class _LibraryConfig(msgspec.Struct):
+    """The fields of `config_sentence_transformers.json` that matter here."""
+
+    prompts: dict[str, str | None] = {}
+    default_prompt_name: str | None = None
+    similarity_fn_name: Similarity | None = None
+    activation_fn: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The files of a model, decoded."""
+
+    config_path: Path
+    config: dict[str, Any]
+    shape: Shape
+    modules: Modules
+    sentence: SentenceConfig
+    library: _LibraryConfig
+    tokenizer: TokenizerConfig
+
+    @classmethod
+    def read(cls, directory: Path) -> "_Files":
+        modules = read_modules(directory)
+        place = modules.network_directory
+        path = place / "config.json"
+        if not path.is_file():
+            raise ModelError(f"{place} has no config.json; name the directory of a model in Hugging Face layout")
+        config = read_json(path, dict[str, Any])
+        library = directory / "config_sentence_transformers.json"
+        return cls(
+            config_path=path,
+            config=config,
+            shape=read_shape(config, path),
+            modules=modules,
+            sentence=read_sentence_config(place),
+            library=read_json(library, _LibraryConfig) if library.is_file() else _LibraryConfig(),
+            tokenizer=read_tokenizer_config(place),
+        )
+
+    def identity(self) -> list[Path]:
+        """Return the files whose content makes the model what it is."""
+        place = self.config_path.parent
+        weights = find_weights(place) or _artefact_files(place)
+        if not weights:
+            raise ModelError(no_weights(place))
+        return [self.config_path, *weights, *(Path(dense.weights) for dense in self.modules.dense)]
+
+
+def _artefact_files(directory: Path) -> tuple[Path, ...]:
+    """Return exported models and the weights beside them, such as `model.onnx_data` or `openvino_model.bin`."""
+    found = [*artefact_candidates(directory, ".onnx"), *artefact_candidates(directory, ".xml")]
+    models = [directory / relative for relative in found]
+    return tuple(sorted({file for model in models for file in model.parent.glob(f"{model.stem}*") if file.is_file()}))
+
+
+def _task(files: _Files, overrides: Overrides) -> Task:
+    headed = task_of_architecture(files.config, files.config_path)
+    own: Task | None = headed if files.modules.pooling is None else "embedding"
+    task = overrides.task or own
+    architecture = (files.config.get("architectures") or ["none"])[0]
+    possible = {"embedding", headed} | ({"classification"} if headed == "reranking" else set())
+    if task in possible and task is not None:
+        return task
+    asked = f"the task {task} was asked for, but" if task else "no task is known:"
+    likely = ", ".join(sorted(str(each) for each in possible - {None}))
+    raise ModelError(f"{files.config_path}: {asked} its architecture is {architecture}; possible tasks are {likely}")
+
+
+def _refuse_misplaced(task: Task, overrides: Overrides) -> None:
+    """Raise if an override has no meaning for the task."""
+    wrong: dict[str, object] = {}
+    if task != "embedding":
+        wrong |= {"pooling": overrides.pooling, "normalize": overrides.normalize}
+    if task not in {"classification", "reranking"}:
+        wrong |= {"activation": overrides.activation}
+    for option, value in wrong.items():
+        if value is not None:
+            raise ModelError(f"{option} {value!r} was asked for, but means nothing for {task}; leave it out")
+
+
+def _pooling(files: _Files, task: Task, overrides: Overrides) -> tuple[PoolingMode, ...]:
+    """Return the pooling modes: those asked for, else the model's, else mean, as sentence-transformers does."""
+    if task != "embedding":
+        return ()
+    modes = overrides.pooling if overrides.pooling is not None else files.modules.pooling or ("mean",)
+    if not modes:
+        raise ModelError("an empty pooling was asked for; name at least one mode, such as mean")
+    check_widths(files.modules.dense, files.shape.hidden_size * len(modes))
+    return modes
+
+
+def _activation(files: _Files, task: Task, overrides: Overrides) -> Activation:
+    if overrides.activation is not None:
+        return overrides.activation
+    if task == "classification":
+        return classification_activation(files.config, len(read_labels(files.config, files.config_path)))
+    if task == "reranking":
+        return crossencoder_activation(files.config, files.library.activation_fn, files.config_path)
+    return "identity"
+
+
+def _labels(files: _Files, task: Task) -> tuple[str, ...]:
+    labelled = task in {"classification", "reranking", "token-classification"}
+    return read_labels(files.config, files.config_path) if labelled else ()
+
+
+def _max_tokens(files: _Files, overrides: Overrides) -> int:
+    positions = files.shape.positions
+    asked = overrides.max_tokens
+    if asked is None:
+        limits = (positions, files.tokenizer.max_tokens, files.sentence.max_seq_length)
+        return min(limit for limit in limits if limit)
+    if 1 <= asked <= positions:
+        return asked
+    raise ModelError(f"max_tokens {asked} was asked for, but the network takes 1 to {positions}; choose one of these")
+
+
+def _mask_token_id(files: _Files) -> int | None:
+    mask = files.tokenizer.special("mask")
+    return None if mask is None else token_id(files.config_path.parent, mask)
+
+
+def _prompts(files: _Files, overrides: Overrides) -> dict[str, str]:
+    if overrides.prompts is not None:
+        return overrides.prompts
+    return {name: text or "" for name, text in files.library.prompts.items()}
+
+
+def _default_prompt(files: _Files, prompts: dict[str, str], overrides: Overrides) -> str | None:
+    replaced = overrides.prompts is not None
+    own = None if replaced else files.library.default_prompt_name
+    name = own if overrides.default_prompt is None else overrides.default_prompt
+    if not name:
+        return None
+    if name not in prompts:
+        known = ", ".join(sorted(prompts)) or "none"
+        raise ModelError(f"the default prompt {name!r} is none of the model's prompts ({known}); name one of them")
+    return name

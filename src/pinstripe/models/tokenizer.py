@@ -1,0 +1,170 @@
+"""Texts to token ids, as the model's authors did it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pinstripe.errors import UsageError
+from pinstripe.models.backend import load_backend
+from pinstripe.models.network import Network
+from pinstripe.models.tokens import EncodedText, TokenBatch
+
+if TYPE_CHECKING:
+    import tokenizers
+
+__all__ = ["Tokenizer", "load_tokenizer"]
+
+Text: TypeAlias = str | tuple[str, str]
+"""A text, or a pair such as a query and a passage."""
+_CHARACTERS_A_TOKEN = 16
+"""More than any language has on average; a text with fewer tokens than that is tokenized again, whole."""
+
+
+def load_tokenizer(network: Network) -> "Tokenizer":
+    """Return the tokenizer of a model, from its `tokenizer.json`, else from its `vocab.txt` (BERT's WordPiece).
+
+    Truncation and padding that `tokenizer.json` asks for are dropped: `Network.max_tokens` and `Tokenizer.pad` rule.
+
+    Raises:
+        ModelError: There are no tokenizer files, they are damaged or don't fit the network, or `max_tokens` leaves no
+            room beside the special tokens.
+    """
+    return Tokenizer(network, load_backend(network))
+
+
+class Tokenizer:
+    """The tokenizer of a model. Several threads may use one."""
+
+    def __init__(self, network: Network, backend: "tokenizers.Tokenizer") -> None:
+        """Use `load_tokenizer`; `backend` truncates to the network's limit and pads nothing."""
+        self._network = network
+        self._backend = backend
+        self._by_words = type(backend.pre_tokenizer).__name__ == "BertPreTokenizer"
+
+    def encode(self, texts: Sequence[Text], *, prompt: str | None = None, truncate: bool = True) -> list[EncodedText]:
+        """Return the token ids of texts or pairs of texts.
+
+        Args:
+            texts: Any number of them; a pair is cut longest first.
+            prompt: Name of the prompt to put before each text (of a pair, the first); the empty string for none, None
+                for the model's default.
+            truncate: Whether longer texts are cut to `Network.max_tokens`; else they are an error.
+
+        Raises:
+            UsageError: The prompt is unknown, or a text is no valid text, or too long and not to be truncated; the
+                message names its index.
+        """
+        prefix = self._prompt(prompt)
+        inputs = [_with_prompt(prefix, text, index) for index, text in enumerate(_several(texts))]
+        try:
+            encodings = self._cut(inputs) if truncate else self._whole(inputs)
+        except TypeError as error:
+            raise UsageError(_not_unicode(inputs)) from error
+        return [self._encoded(encoding, index) for index, encoding in enumerate(encodings)]
+
+    def pad(self, rows: Sequence[EncodedText], sequence_length: int | None = None) -> TokenBatch:
+        """Return texts as one batch, padded on the right.
+
+        Args:
+            rows: At least one.
+            sequence_length: Padded length in tokens; None for that of the longest.
+
+        Raises:
+            UsageError: There are no rows, or one is longer than `sequence_length`.
+        """
+        if not rows:
+            raise UsageError("a batch of no texts was asked for; give at least one")
+        lengths = np.array([len(row) for row in rows], dtype=np.int32)
+        longest = int(lengths.max())
+        length = longest if sequence_length is None else sequence_length
+        if longest > length:
+            raise UsageError(f"a text has {longest} tokens, the batch only {length}; choose a longer sequence length")
+        ids = np.full((len(rows), length), self._network.pad_token_id, dtype=np.int32)
+        for row, encoded in enumerate(rows):
+            ids[row, : len(encoded)] = encoded.ids
+        return TokenBatch(ids=ids, lengths=lengths, type_ids=_padded_type_ids(rows, length))
+
+    def _prompt(self, name: str | None) -> str:
+        named = self._network.default_prompt if name is None else name
+        if not named:
+            return ""
+        text = self._network.prompts.get(named)
+        if text is None:
+            known = ", ".join(sorted(self._network.prompts)) or "none"
+            raise UsageError(f"{self._network.name} has no prompt {named!r}; its prompts are: {known}")
+        return text
+
+    def _cut(self, inputs: list[Text]) -> "list[tokenizers.Encoding]":
+        """Return encodings cut to the limit, without tokenizing all of a text that is far beyond it."""
+        starts = [self._start(text) for text in inputs] if self._by_words else inputs
+        encodings = self._backend.encode_batch_fast(starts)
+        for index, (start, text) in enumerate(zip(starts, inputs, strict=True)):
+            if len(start) < len(text) and not encodings[index].overflowing:  # few tokens in many characters
+                encodings[index] = self._backend.encode_batch_fast([text])[0]
+        return encodings
+
+    def _start(self, text: Text) -> Text:
+        """Return a text up to a space that most likely lies behind the limit; the words before it stay the same."""
+        if isinstance(text, tuple):
+            return text
+        space = text.find(" ", self._network.max_tokens * _CHARACTERS_A_TOKEN)
+        return text if space < 0 else text[:space]
+
+    def _whole(self, inputs: list[Text]) -> "list[tokenizers.Encoding]":
+        """Return encodings, or raise if one does not hold its whole text."""
+        encodings = self._backend.encode_batch_fast(inputs)
+        cut = next((index for index, encoding in enumerate(encodings) if encoding.overflowing), None)
+        if cut is None:
+            return encodings
+        unlimited = type(self._backend).from_str(self._backend.to_str())
+        unlimited.no_truncation()
+        tokens = len(unlimited.encode_batch_fast([inputs[cut]])[0])
+        limit = self._network.max_tokens
+        raise UsageError(f"text {cut} has {tokens} tokens, the limit is {limit}; shorten it, or let it be truncated")
+
+    def _encoded(self, encoding: "tokenizers.Encoding", index: int) -> EncodedText:
+        ids = np.array(encoding.ids, dtype=np.int32)
+        if not len(ids):
+            raise UsageError(f"text {index} gives no tokens; leave it out")
+        if encoding.n_sequences < 2 or self._network.type_vocab_size < 2:  # noqa: PLR2004 - one text; one type
+            return EncodedText(ids)
+        type_ids = np.array(encoding.type_ids, dtype=np.int32)
+        return EncodedText(ids, type_ids if type_ids.any() else None)
+
+
+def _several(texts: Sequence[Text]) -> Sequence[Text]:
+    if isinstance(texts, str):
+        raise UsageError("a single string was given where several texts are taken; put it into a list")
+    return texts
+
+
+def _with_prompt(prefix: str, text: Text, index: int) -> Text:
+    match text:
+        case str():
+            return prefix + text
+        case (str(first), str(second)) if isinstance(text, tuple):
+            return (prefix + first, second)
+    raise UsageError(f"text {index} is {type(text).__name__} and not a string or a pair of strings; convert it")
+
+
+def _not_unicode(inputs: list[Text]) -> str:
+    """Return what to say of texts that the library refused: strings with half of a surrogate pair."""
+    for index, text in enumerate(inputs):
+        try:
+            "".join(text).encode()
+        except UnicodeEncodeError as error:
+            code = ord(error.object[error.start])
+            return f"text {index} is no valid Unicode: lone surrogate U+{code:04X}; decode it with errors='replace'"
+    return "a text cannot be tokenized; give strings or pairs of strings"
+
+
+def _padded_type_ids(rows: Sequence[EncodedText], length: int) -> NDArray[np.int32] | None:
+    if all(row.type_ids is None for row in rows):
+        return None
+    type_ids = np.zeros((len(rows), length), dtype=np.int32)
+    for number, row in enumerate(rows):
+        if row.type_ids is not None:
+            type_ids[number, : len(row)] = row.type_ids
+    return type_ids
