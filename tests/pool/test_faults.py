@@ -246,7 +246,7 @@ def test_evidence_shows_every_thread_on_its_core(fake_worker: MakeWorker) -> Non
     async def evidence() -> tuple[set[tuple[int, ...] | None], tuple[str, ...], int]:
         async with Pool([fake_worker(cpus=(cpu,))]) as pool:
             (found,) = await pool.evidence()
-            return {thread.cpus for thread in found.process.threads}, found.problems, found.report.engine.threads
+            return {thread.cpus for thread in found.process.threads}, found.problems, found.engine.threads
 
     assert asyncio.run(evidence()) == ({(cpu,)}, (), 1)
 

@@ -16,9 +16,9 @@ def fixed_batch(network: Network, batch: int, sequence_tokens: int, seed: int = 
     Raises:
         ConfigurationError: The network takes no texts of that length.
     """
-    if sequence_tokens > network.max_tokens:
+    if sequence_tokens > network.positions:
         raise ConfigurationError(
-            f"sequence length {sequence_tokens} is beyond what {network.name} takes; use at most {network.max_tokens}"
+            f"sequence length {sequence_tokens} is beyond what {network.name} takes; use at most {network.positions}"
         )
     generator = np.random.default_rng(seed)
     ids = generator.integers(0, network.vocab_size, (batch, sequence_tokens), dtype=np.int32)

@@ -69,7 +69,6 @@ def bench(
 
     Example: pinstripe bench random:bert-base --engine openvino --batch 1,8 --seq 16,128 --instances 1,2
     """
-    # Everything a measurement needs is imported here, since `pinstripe --help` needs none of it.
     from msgspec.structs import replace  # noqa: PLC0415
 
     from pinstripe.bench import Limits  # noqa: PLC0415

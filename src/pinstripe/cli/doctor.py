@@ -1,11 +1,14 @@
 """`pinstripe doctor`: what this machine offers."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from pinstripe.cli.options import Json, Root
-from pinstripe.machine import Machine, format_cpu_list, read_machine
+
+if TYPE_CHECKING:
+    from pinstripe.machine import Machine
 
 __all__ = ["doctor"]
 
@@ -17,7 +20,10 @@ def doctor(*, root: Root = Path("/"), as_json: Json = False) -> None:
 
     Example: pinstripe doctor --json | jq .machine.cpu_quota
     """
-    import msgspec  # noqa: PLC0415 - `pinstripe --help` has no use for it
+    # Here and in the other commands: what `pinstripe --help` has no use for is imported where it is used.
+    import msgspec  # noqa: PLC0415
+
+    from pinstripe.machine import read_machine  # noqa: PLC0415
 
     machine = read_machine(root)
     if as_json:
@@ -26,7 +32,9 @@ def doctor(*, root: Root = Path("/"), as_json: Json = False) -> None:
         typer.echo("\n".join(_lines(machine)))
 
 
-def _lines(machine: Machine) -> list[str]:
+def _lines(machine: "Machine") -> list[str]:
+    from pinstripe.machine import format_cpu_list  # noqa: PLC0415
+
     threads = max(len(core.cpus) for core in machine.cores)
     efficiency = sum(core.kind == "efficiency" for core in machine.cores)
     kinds = f" ({len(machine.cores) - efficiency} performance, {efficiency} efficiency)" if efficiency else ""

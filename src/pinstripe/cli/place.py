@@ -1,14 +1,14 @@
 """`pinstripe place`: which cores each instance would get."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pinstripe.cli.options import Bind, CoreKindOption, Json, Reserve, Root, SmtOption, StrategyOption, choice
-from pinstripe.machine import format_cpu_list, read_machine
-from pinstripe.placement import CoreKindWish, Placement, SmtUse, Strategy, Wish
-from pinstripe.placement import place as place_on
+
+if TYPE_CHECKING:
+    from pinstripe.placement import Placement
 
 __all__ = ["place"]
 
@@ -29,7 +29,11 @@ def place(
 
     Example: pinstripe place --instances 4 --cores 12
     """
-    import msgspec  # noqa: PLC0415 - `pinstripe --help` has no use for it
+    import msgspec  # noqa: PLC0415
+
+    from pinstripe.machine import read_machine  # noqa: PLC0415
+    from pinstripe.placement import CoreKindWish, SmtUse, Strategy, Wish  # noqa: PLC0415
+    from pinstripe.placement import place as place_on  # noqa: PLC0415
 
     wish = Wish(
         instances=instances,
@@ -47,7 +51,9 @@ def place(
         typer.echo("\n".join(_lines(placement)))
 
 
-def _lines(placement: Placement) -> list[str]:
+def _lines(placement: "Placement") -> list[str]:
+    from pinstripe.machine import format_cpu_list  # noqa: PLC0415
+
     lines = []
     for index, instance in enumerate(placement.instances):
         nodes = f", memory from node {format_cpu_list(instance.nodes)}" if instance.nodes else ""

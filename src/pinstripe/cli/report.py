@@ -19,7 +19,7 @@ def report(
 
     Example: pinstripe report records/20261130-101500.jsonl
     """
-    from pinstripe.bench import read_records  # noqa: PLC0415 - `pinstripe --help` has no use for them
+    from pinstripe.bench import read_records  # noqa: PLC0415
     from pinstripe.cli.trials import print_runs  # noqa: PLC0415
 
     print_runs([record for path in records for record in read_records(path)], as_json=as_json)

@@ -1,5 +1,6 @@
 """How does the forward pass run? One file an engine, imported only when used."""
 
+from pinstripe.engines.prepare import prepare
 from pinstripe.engines.protocol import (
     Artefact,
     ArtefactFormat,
@@ -10,6 +11,7 @@ from pinstripe.engines.protocol import (
     OptionValue,
     Precision,
 )
+from pinstripe.engines.registry import engine, engine_names
 
 __all__ = [
     "Artefact",
@@ -20,4 +22,7 @@ __all__ = [
     "LoadedModel",
     "OptionValue",
     "Precision",
+    "engine",
+    "engine_names",
+    "prepare",
 ]

@@ -41,7 +41,8 @@ class Network(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         layers: Number of encoder layers.
         heads: Attention heads of each layer.
         intermediate_size: Width of the feed-forward part.
-        max_tokens: Longest input in tokens, special tokens included: the least of what the tokenizer's, the
+        positions: Longest input that the network itself can take, in tokens.
+        max_tokens: Longest text in tokens, special tokens included: the least of what the tokenizer's, the
             sentence-transformers' and the network's files say, or the user's override.
         type_vocab_size: Rows of the token-type table; 0 for families without token types.
         pad_token_id: Id that fills the right side of shorter texts.
@@ -68,6 +69,7 @@ class Network(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     layers: int
     heads: int
     intermediate_size: int
+    positions: int
     max_tokens: int
     type_vocab_size: int = 0
     pad_token_id: int = 0

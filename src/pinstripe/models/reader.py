@@ -52,6 +52,7 @@ def read_network(directory: Path, *, name: str, revision: str | None, overrides:
         layers=shape.layers,
         heads=shape.heads,
         intermediate_size=shape.intermediate_size,
+        positions=files.shape.positions,
         max_tokens=_max_tokens(files, overrides),
         type_vocab_size=shape.type_vocab_size,
         pad_token_id=shape.pad_token_id,

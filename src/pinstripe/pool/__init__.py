@@ -3,7 +3,7 @@
 from pinstripe.pool.evidence import InstanceEvidence, gather_evidence
 from pinstripe.pool.executor import BatchResult, BatchTiming, Executor
 from pinstripe.pool.instance import Instance, WorkerSpec
-from pinstripe.pool.messages import Output, Report
+from pinstripe.pool.messages import Output
 from pinstripe.pool.pool import Pool
 
 __all__ = [
@@ -14,7 +14,6 @@ __all__ = [
     "InstanceEvidence",
     "Output",
     "Pool",
-    "Report",
     "WorkerSpec",
     "gather_evidence",
 ]

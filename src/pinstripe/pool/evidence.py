@@ -2,9 +2,9 @@
 
 import msgspec
 
+from pinstripe.engines import EngineReport
 from pinstripe.machine import format_cpu_list
 from pinstripe.pool.instance import Instance, WorkerSpec
-from pinstripe.pool.messages import Report
 from pinstripe.runtime import MemoryPolicyEffect, ProcessEvidence, read_evidence, stray_threads
 
 __all__ = ["InstanceEvidence", "gather_evidence"]
@@ -19,7 +19,9 @@ class InstanceEvidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
         memory: Memory policy: requested, effective, why.
         load_ns: Time to load the model.
         first_forward_ns: Time of the first forward pass.
-        report: What the worker and its framework say.
+        engine: What the engine says of itself.
+        thread_pools: Threads of each thread pool in the process, by its library's path, as threadpoolctl finds them.
+        rebound_threads: Threads that a library had moved off the instance's CPUs, and that were put back.
         process: What the kernel says.
         problems: Sentences on what did not take effect as asked; empty if everything did.
     """
@@ -29,7 +31,9 @@ class InstanceEvidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     memory: MemoryPolicyEffect
     load_ns: int
     first_forward_ns: int
-    report: Report
+    engine: EngineReport
+    thread_pools: dict[str, int]
+    rebound_threads: int
     process: ProcessEvidence
     problems: tuple[str, ...]
 
@@ -48,20 +52,22 @@ async def gather_evidence(instance: Instance) -> InstanceEvidence:
         memory=instance.process.memory,
         load_ns=instance.load_ns,
         first_forward_ns=instance.first_forward_ns,
-        report=report,
+        engine=report.engine,
+        thread_pools=report.thread_pools,
+        rebound_threads=report.rebound_threads,
         process=process,
-        problems=tuple(_problems(instance.spec, report, process)),
+        problems=tuple(_problems(instance.spec, report.engine, process)),
     )
 
 
-def _problems(spec: WorkerSpec, report: Report, process: ProcessEvidence) -> list[str]:
+def _problems(spec: WorkerSpec, engine: EngineReport, process: ProcessEvidence) -> list[str]:
     problems = []
     if spec.cpus is not None and (strays := stray_threads(process, spec.cpus)):
         names = ", ".join(f"{thread.name} ({thread.tid})" for thread in strays)
         problems.append(f"threads may run outside CPUs {format_cpu_list(spec.cpus)}: {names}")
     threads = spec.load.threads
-    if threads is not None and report.engine.threads != threads:
-        problems.append(f"{report.engine.engine} runs {report.engine.threads} compute threads instead of {threads}")
-    if report.engine.precision != spec.load.precision:
-        problems.append(f"{report.engine.engine} computes in {report.engine.precision}, not {spec.load.precision}")
+    if threads is not None and engine.threads != threads:
+        problems.append(f"{engine.engine} runs {engine.threads} compute threads instead of {threads}")
+    if engine.precision != spec.load.precision:
+        problems.append(f"{engine.engine} computes in {engine.precision}, not {spec.load.precision}")
     return problems

@@ -121,7 +121,7 @@ class Report(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
     Attributes:
         engine: The engine's own report.
-        thread_pools: Thread pools found by threadpoolctl, as `library: threads`; empty where it is not installed.
+        thread_pools: Threads of each pool that threadpoolctl finds, by library; empty where it is not installed.
         rebound_threads: Threads that had left the instance's CPUs and were put back.
     """
 

@@ -68,7 +68,7 @@ class _Worker:
         self._model: LoadedModel = engine(start.engine).load(start.load)
         self.load_ns = time.monotonic_ns() - began_ns
         began_ns = time.monotonic_ns()
-        self._model.forward(_probe_batch(start.load.network.max_tokens))
+        self._model.forward(_probe_batch(start.load.network.positions))
         self.first_forward_ns = time.monotonic_ns() - began_ns
         self._rebound_threads = self._rebind()
 
@@ -101,8 +101,8 @@ class _Worker:
         return Report(engine=report, thread_pools=_thread_pools(), rebound_threads=self._rebound_threads)
 
 
-def _probe_batch(max_tokens: int) -> TokenBatch:
-    length = min(8, max_tokens)
+def _probe_batch(positions: int) -> TokenBatch:
+    length = min(8, positions)
     return TokenBatch(ids=np.ones((1, length), np.int32), lengths=np.full(1, length, np.int32))
 
 

@@ -48,7 +48,7 @@ class ExecutorConformance:
 
         async def rows() -> list[int]:
             async with self.make() as executor:
-                assert executor.capacity == 2  # noqa: PLR2004 - as the class says
+                assert executor.capacity == 2
                 sizes = [1, 5, 2, 4, 3, 6, 1, 2]
                 results = await asyncio.gather(*(executor.submit(_batch(size, 8)) for size in sizes))
                 assert all(result.timing.submitted_ns <= result.timing.started_ns for result in results)

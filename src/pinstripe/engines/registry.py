@@ -1,0 +1,33 @@
+"""Engines by name; the file of one is imported when it is asked for."""
+
+import importlib
+from typing import Final, cast
+
+from pinstripe.engines.protocol import Engine
+from pinstripe.errors import EngineError
+
+__all__ = ["engine", "engine_names"]
+
+_ENGINES: Final = {
+    "fake": ("pinstripe.testing.fake_engine", "FakeEngine"),
+    "onnxruntime": ("pinstripe.engines.onnxruntime", "OnnxRuntime"),
+    "openvino": ("pinstripe.engines.openvino", "OpenVino"),
+    "torch-eager": ("pinstripe.engines.torch_eager", "TorchEager"),
+}
+
+
+def engine_names() -> tuple[str, ...]:
+    """Return the names of all engines, sorted, whether or not their libraries are installed."""
+    return tuple(_ENGINES)
+
+
+def engine(name: str) -> Engine:
+    """Return the engine of that name; its library is imported by `Engine.load`, not here.
+
+    Raises:
+        EngineError: There is none; the message lists those that there are.
+    """
+    if name not in _ENGINES:
+        raise EngineError(f"no engine is named {name!r}; choose one of {', '.join(_ENGINES)}")
+    module, kind = _ENGINES[name]
+    return cast("Engine", getattr(importlib.import_module(module), kind)())

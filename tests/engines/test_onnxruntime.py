@@ -1,0 +1,128 @@
+"""What is particular to ONNX Runtime."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from pinstripe.engines import Artefact, LoadedModel, LoadRequest, engine
+from pinstripe.errors import EngineError
+from pinstripe.models import Network
+from pinstripe.testing.engine_conformance import make_batch
+from pinstripe.testing.fake_engine import fake_network
+
+pytest.importorskip("onnxruntime")
+
+_PINNED = """
+import os
+cpu = min(os.sched_getaffinity(0))
+os.sched_setaffinity(0, {cpu})
+import msgspec
+from pathlib import Path
+from pinstripe.engines import LoadRequest, engine
+from pinstripe.testing.engine_conformance import make_batch
+request = msgspec.json.decode(os.environ["REQUEST"], type=LoadRequest)
+model = engine("onnxruntime").load(request)
+model.forward(make_batch(request.network, 5))
+masks = {frozenset(os.sched_getaffinity(int(task.name))) for task in Path("/proc/self/task").iterdir()}
+print(model.report().threads, masks == {frozenset({cpu})})
+"""
+
+
+def _load(path: Path, network: Network, **changes: Any) -> LoadedModel:
+    artefact = Artefact(format="onnx", path=str(path), origin="model")
+    return engine("onnxruntime").load(LoadRequest(network=network, artefact=artefact, **changes))
+
+
+def _graph(path: Path, inputs: dict[str, int], outputs: dict[str, str]) -> Path:
+    """Write a graph whose outputs are casts of its inputs, all [batch, sequence]."""
+    onnx = pytest.importorskip("onnx")
+    helper, float_type, shape = onnx.helper, onnx.TensorProto.FLOAT, ["batch", "sequence"]
+    nodes = [helper.make_node("Cast", [given], [name], to=float_type) for name, given in outputs.items()]
+    weights = onnx.numpy_helper.from_array(np.ones((2, 2), np.float32), "w")
+    graph = helper.make_graph(
+        nodes,
+        "casts",
+        [helper.make_tensor_value_info(name, kind, shape) for name, kind in inputs.items()],
+        [helper.make_tensor_value_info(name, float_type, shape) for name in outputs],
+        [weights],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, path)
+    return path
+
+
+def test_inputs_by_name(tmp_path: Path) -> None:
+    """Position ids are given to a graph that asks for them, in 32 bits if it wants those; RoBERTa's begin later."""
+    onnx = pytest.importorskip("onnx")
+    inputs = {"input_ids": onnx.TensorProto.INT64, "position_ids": onnx.TensorProto.INT32}
+    path = _graph(tmp_path / "model.onnx", inputs, {"last_hidden_state": "position_ids"})
+    batch = make_batch(fake_network(), 3, 3)
+    assert _load(path, fake_network()).forward(batch).tolist() == [[0, 1, 2], [0, 1, 2]]
+    roberta = fake_network(model_type="roberta", pad_token_id=1)
+    assert _load(path, roberta).forward(batch).tolist() == [[2, 3, 4], [2, 3, 4]]
+
+
+def test_outputs_by_name(tmp_path: Path) -> None:
+    """Outputs are found by name, in any order; start and end logits become the last axis."""
+    onnx = pytest.importorskip("onnx")
+    inputs = {"input_ids": onnx.TensorProto.INT64, "attention_mask": onnx.TensorProto.INT64}
+    outputs = {"end_logits": "attention_mask", "start_logits": "input_ids", "token_embeddings": "input_ids"}
+    path = _graph(tmp_path / "model.onnx", inputs, outputs)
+    batch = make_batch(fake_network(), 3, 2)
+    result = _load(path, fake_network(task="question-answering")).forward(batch)
+    np.testing.assert_array_equal(result[:, :, 0], batch.ids)
+    np.testing.assert_array_equal(result[:, :, 1], [[1, 1, 1], [1, 1, 0]])
+    np.testing.assert_array_equal(_load(path, fake_network()).forward(batch), batch.ids)
+    with pytest.raises(
+        EngineError, match=r"outputs end_logits, start_logits, token_embeddings, but fill-mask needs log"
+    ):
+        _load(path, fake_network(task="fill-mask"))
+
+
+def test_unknown_inputs_are_refused(tmp_path: Path) -> None:
+    """A graph that wants something else is refused by the input's name."""
+    onnx = pytest.importorskip("onnx")
+    inputs = {"input_ids": onnx.TensorProto.INT64, "pixel_values": onnx.TensorProto.FLOAT}
+    path = _graph(tmp_path / "model.onnx", inputs, {"last_hidden_state": "input_ids"})
+    with pytest.raises(EngineError, match="asks for the inputs pixel_values"):
+        _load(path, fake_network())
+
+
+def test_options(tiny: Callable[[str], Network], artefact: Callable[[str, Network], Artefact]) -> None:
+    """Options are read back from the session, and a value that there is not is refused."""
+    network = tiny("distilbert-embedding")
+    path = Path(artefact("onnxruntime", network).path)
+    settings = _load(path, network, options={"spinning": False, "optimization": "basic"}).report().settings
+    assert settings["session.intra_op.allow_spinning"] == "0"
+    assert settings["graph_optimization_level"] == "ORT_ENABLE_BASIC"
+    assert settings["providers"] == "CPUExecutionProvider"
+    with pytest.raises(EngineError, match=r"optimization='most'.*spinning, optimization"):
+        _load(path, network, options={"optimization": "most"})
+
+
+def test_threads_stay_in_the_affinity(
+    tiny: Callable[[str], Network], artefact: Callable[[str, Network], Artefact]
+) -> None:
+    """Held to one CPU, the three threads asked for are made, and none leaves that CPU."""
+    network = tiny("distilbert-embedding")
+    request = LoadRequest(network=network, artefact=artefact("onnxruntime", network), threads=3)
+    environment = os.environ | {"REQUEST": msgspec.json.encode(request).decode()}
+    command = [sys.executable, "-c", _PINNED]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=environment)
+    assert result.stdout == "3 True\n", result.stderr
+
+
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    """A file that is no model gives one line with its name."""
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"\x08\x08")
+    with pytest.raises(EngineError, match=r"onnxruntime cannot load .*model\.onnx") as caught:
+        _load(path, fake_network())
+    assert "\n" not in str(caught.value)
