@@ -2,9 +2,10 @@
 
 from pinstripe.pool.evidence import InstanceEvidence, gather_evidence
 from pinstripe.pool.executor import BatchResult, BatchTiming, Executor
-from pinstripe.pool.instance import Instance, WorkerSpec
+from pinstripe.pool.instance import Instance
 from pinstripe.pool.messages import Output
 from pinstripe.pool.pool import Pool
+from pinstripe.pool.spec import WorkerSpec
 
 __all__ = [
     "BatchResult",

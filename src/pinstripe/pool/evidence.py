@@ -4,7 +4,8 @@ import msgspec
 
 from pinstripe.engines import EngineReport
 from pinstripe.machine import format_cpu_list
-from pinstripe.pool.instance import Instance, WorkerSpec
+from pinstripe.pool.instance import Instance
+from pinstripe.pool.spec import WorkerSpec
 from pinstripe.runtime import MemoryPolicyEffect, ProcessEvidence, read_evidence, stray_threads
 
 __all__ = ["InstanceEvidence", "gather_evidence"]

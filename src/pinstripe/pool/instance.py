@@ -2,10 +2,8 @@
 
 import asyncio
 import itertools
-import os
 import signal
 import socket
-import sys
 import time
 from collections import deque
 from collections.abc import Callable
@@ -15,7 +13,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pinstripe.engines import LoadRequest
 from pinstripe.errors import EngineError, StartError, WorkerDiedError, WorkerError, WorkerHungError
 from pinstripe.models import TokenBatch
 from pinstripe.pool.executor import BatchResult, BatchTiming
@@ -27,7 +24,6 @@ from pinstripe.pool.messages import (
     BatchFailed,
     FromWorker,
     LoadFailed,
-    Output,
     Ready,
     Report,
     ReportRequest,
@@ -35,37 +31,16 @@ from pinstripe.pool.messages import (
     StartWorker,
 )
 from pinstripe.pool.patience import Patience
-from pinstripe.runtime import MemoryPolicy, Process, StartRequest, start, thread_environment
+from pinstripe.pool.spec import WorkerSpec, start_worker
+from pinstripe.runtime import Process
 
-__all__ = ["Instance", "WorkerSpec"]
+__all__ = ["Instance"]
 
 _PREFETCH_BELOW_S: Final = 0.05
 """A worker holds a second batch while it runs one if that is expected to take less than this; the gain (one round
 trip) is then a noticeable part, and a batch that waits behind another is not held up for long."""
 _SOCKET_BUFFER_BYTES: Final = 1 << 20
 _GRACE_S: Final = 2.0
-
-
-class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How one instance's worker is started.
-
-    Attributes:
-        engine: Name of the engine.
-        load: What it loads; `load.threads` None leaves thread counts to the framework.
-        cpus: CPUs it is bound to; None leaves placing to the kernel.
-        nodes: NUMA nodes for the memory policy.
-        memory_policy: Where its memory comes from.
-        output: `task` for the model's small results, `raw` for hidden states or logits.
-        python: Interpreter of the environment it runs in.
-    """
-
-    engine: str
-    load: LoadRequest
-    cpus: tuple[int, ...] | None
-    nodes: tuple[int, ...] = ()
-    memory_policy: MemoryPolicy = "auto"
-    output: Output = "task"
-    python: str = sys.executable
 
 
 class Instance(asyncio.Protocol):
@@ -128,7 +103,7 @@ class Instance(asyncio.Protocol):
             for end in (ours, theirs):
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BUFFER_BYTES)
             try:
-                process = _start_process(spec, theirs.fileno())
+                process = start_worker(spec, theirs.fileno())
             except BaseException:
                 ours.close()
                 raise
@@ -312,20 +287,6 @@ class Instance(asyncio.Protocol):
     def _last_words(self) -> str:
         lines = [line.strip() for line in self.process.output_tail().splitlines() if line.strip()]
         return f"its last words: {' / '.join(lines[-3:])}" if lines else "it left no message"
-
-
-def _start_process(spec: WorkerSpec, fd: int) -> Process:
-    return start(
-        StartRequest(
-            argv=(spec.python, "-m", "pinstripe.pool.worker", str(fd)),
-            cpus=spec.cpus,
-            memory_policy=spec.memory_policy,
-            nodes=spec.nodes,
-            environment=thread_environment(spec.load.threads, os.environ),
-            pass_fds=(fd,),
-            output="keep",
-        )
-    )
 
 
 def _batch_arrays(batch: TokenBatch) -> dict[str, NDArray[Any]]:

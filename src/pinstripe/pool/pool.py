@@ -11,8 +11,9 @@ from pinstripe.errors import PinstripeError, UsageError, WorkerError
 from pinstripe.models import TokenBatch
 from pinstripe.pool.evidence import InstanceEvidence, gather_evidence
 from pinstripe.pool.executor import BatchResult
-from pinstripe.pool.instance import Instance, WorkerSpec
+from pinstripe.pool.instance import Instance
 from pinstripe.pool.job import Job
+from pinstripe.pool.spec import WorkerSpec
 
 __all__ = ["Pool"]
 

@@ -1,0 +1,53 @@
+"""How one worker is started."""
+
+import os
+import sys
+
+import msgspec
+
+from pinstripe.engines import LoadRequest
+from pinstripe.pool.messages import Output
+from pinstripe.runtime import MemoryPolicy, Process, StartRequest, start, thread_environment
+
+__all__ = ["WorkerSpec", "start_worker"]
+
+
+class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How one instance's worker is started.
+
+    Attributes:
+        engine: Name of the engine.
+        load: What it loads; `load.threads` None leaves thread counts to the framework.
+        cpus: CPUs it is bound to; None leaves placing to the kernel.
+        nodes: NUMA nodes for the memory policy.
+        memory_policy: Where its memory comes from.
+        output: `task` for the model's small results, `raw` for hidden states or logits.
+        python: Interpreter of the environment it runs in.
+    """
+
+    engine: str
+    load: LoadRequest
+    cpus: tuple[int, ...] | None
+    nodes: tuple[int, ...] = ()
+    memory_policy: MemoryPolicy = "auto"
+    output: Output = "task"
+    python: str = sys.executable
+
+
+def start_worker(spec: WorkerSpec, fd: int) -> Process:
+    """Start a worker that serves the socket `fd`.
+
+    Raises:
+        StartError: It could not be started as asked.
+    """
+    return start(
+        StartRequest(
+            argv=(spec.python, "-m", "pinstripe.pool.worker", str(fd)),
+            cpus=spec.cpus,
+            memory_policy=spec.memory_policy,
+            nodes=spec.nodes,
+            environment=thread_environment(spec.load.threads, os.environ),
+            pass_fds=(fd,),
+            output="keep",
+        )
+    )
