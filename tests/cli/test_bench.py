@@ -106,7 +106,7 @@ def test_ratio_finds_a_planted_difference(pinstripe: Run, tiny_model: Path) -> N
 def test_baseline_is_unpinned_and_recorded_so(pinstripe: Run, tiny_model: Path) -> None:
     """The baseline may use all CPUs, comes first, and is what ratios refer to."""
     finished = pinstripe(
-        "bench", str(tiny_model), "--engine", "fake", "--json", "--baseline", "--instances", "1", *QUICK
+        "bench", str(tiny_model), "--engine", "fake", "--json", "--baseline", "fake", "--instances", "1", *QUICK
     )
     baseline, pinned = _trials(finished)
 

@@ -1,6 +1,8 @@
 """Small models of several families and tasks, MiniLM, and their exports, made once a session."""
 
 import importlib.util
+import os
+import sys
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -14,6 +16,10 @@ from pinstripe.engines.export import export
 from pinstripe.engines.export_request import ExportRequest
 from pinstripe.models import Network
 from pinstripe.testing.fake_engine import fake_network
+
+# Tests import the libraries themselves too, before the engines turn their telemetry off.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type] # None blocks an import
 
 _SHAPE = {"vocab_size": 99, "hidden_size": 32, "layers": 1, "heads": 4, "intermediate_size": 64, "max_tokens": 48}
 _LABELS = ("a", "b", "c")

@@ -108,15 +108,20 @@ def test_options(tiny: Callable[[str], Network], artefact: Callable[[str, Networ
 
 
 def test_threads_stay_in_the_affinity(
-    tiny: Callable[[str], Network], artefact: Callable[[str, Network], Artefact]
+    tiny: Callable[[str], Network], artefact: Callable[[str, Network], Artefact], tmp_path: Path
 ) -> None:
-    """Held to one CPU, the three threads asked for are made, and none leaves that CPU."""
+    """Held to one CPU, the three threads asked for are made, and none leaves that CPU or writes to the home directory.
+
+    Telemetry would leave a database in `~/.cache/Microsoft`, and its threads would be counted.
+    """
     network = tiny("distilbert-embedding")
     request = LoadRequest(network=network, artefact=artefact("onnxruntime", network), threads=3)
-    environment = os.environ | {"REQUEST": msgspec.json.encode(request).decode()}
+    environment = os.environ | {"REQUEST": msgspec.json.encode(request).decode(), "HOME": str(tmp_path)}
+    del environment["ORT_DISABLE_TELEMETRY"]
     command = [sys.executable, "-c", _PINNED]
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=environment)
     assert result.stdout == "3 True\n", result.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:

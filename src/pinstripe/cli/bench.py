@@ -34,9 +34,11 @@ def bench(
         str | None, typer.Option(help="Physical cores of each instance; an equal share if not named.")
     ] = None,
     baseline: Annotated[
-        bool,
-        typer.Option("--baseline", help="Begin with one unpinned process an engine, which is what most people run."),
-    ] = False,
+        str | None,
+        typer.Option(
+            help="Begin with one unpinned process of this engine, which is what most people run.", metavar="ENGINE"
+        ),
+    ] = None,
     pin: Annotated[str, typer.Option(help="cores binds instances to their cores; none does not.")] = "cores",
     threads: Annotated[
         str, typer.Option(help="auto: one a CPU of the instance. framework: its own choice; needs --pin none.")
@@ -108,7 +110,8 @@ def bench(
     engines = split_list(engine, "--engine", str)
     counts = [1] if bind is not None else split_list(instances, "--instances", number)
     sizes: list[int | None] = [None] if cores is None else [*split_list(cores, "--cores", int)]
-    configurations = [replace(unpinned, engine=name) for name in engines if baseline] + [
+    configurations = [replace(unpinned, engine=baseline)] if baseline else []
+    configurations += [
         replace(first, engine=name, instances=count, cores=size)
         for name in engines
         for count in counts

