@@ -53,6 +53,12 @@ def test_pickles_are_refused(tiny: Callable[[str], Network], tmp_path: Path) -> 
     assert "\n" not in str(caught.value)
 
 
+def test_an_absent_directory_is_refused(tiny: Callable[[str], Network]) -> None:
+    """A directory that is gone is named, and not looked for on the hub."""
+    with pytest.raises(EngineError, match="bert-base-uncased is no directory"):
+        _load(msgspec.structs.replace(tiny("distilbert-embedding"), directory="bert-base-uncased"))
+
+
 @pytest.mark.parametrize("variable", ["ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE"])
 def test_a_lower_math_mode_is_refused(
     variable: str, tiny: Callable[[str], Network], monkeypatch: pytest.MonkeyPatch

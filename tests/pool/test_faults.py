@@ -42,7 +42,7 @@ def test_killed_worker_is_noticed_within_a_second_and_named(fake_worker: MakeWor
     """A batch bound to an instance that is killed fails within 1 s, naming instance, pid and signal."""
 
     async def fault() -> tuple[float, str]:
-        async with Pool([fake_worker(fixed_us=60e6)], restart=False) as pool:
+        async with Pool([fake_worker(hang_at=2)], restart=False) as pool:
             running = asyncio.create_task(pool.submit(BATCH, instance=0))
             await asyncio.sleep(0.2)
             pid = pool.instances[0].process.pid
@@ -183,7 +183,7 @@ def test_closing_leaves_no_process(fake_worker: MakeWorker) -> None:
     """After closing, also in the middle of a batch, no worker exists and nobody waits for ever."""
 
     async def close_early() -> list[int]:
-        async with Pool([fake_worker(fixed_us=20e6)] * 2) as pool:
+        async with Pool([fake_worker(hang_at=2)] * 2) as pool:
             pids = [instance.process.pid for instance in pool.instances]
             running = asyncio.create_task(pool.submit(BATCH))
             await asyncio.sleep(0.1)
@@ -253,3 +253,36 @@ def test_evidence_shows_every_thread_on_its_core(fake_worker: MakeWorker) -> Non
 
 def _children() -> set[str]:
     return {name for task in Path("/proc/self/task").iterdir() for name in (task / "children").read_text().split()}
+
+
+def test_work_goes_on_beside_a_batch_that_waits_for_a_restart(fake_worker: MakeWorker) -> None:
+    """A batch that may not return to the instance that died over it does not hold up those behind it."""
+
+    async def fault() -> list[int]:
+        async with Pool([fake_worker(fixed_us=100_000.0)] * 2) as pool:
+            first, second = (instance.process.pid for instance in pool.instances)
+            running = [asyncio.create_task(pool.submit(BATCH)) for _ in range(2)]
+            await asyncio.sleep(0.03)
+            os.kill(first, signal.SIGKILL)
+            os.kill(second, signal.SIGKILL)
+            await asyncio.sleep(0.1)
+            later = [asyncio.create_task(pool.submit(BATCH)) for _ in range(4)]
+            return [result.instance for result in await asyncio.gather(*running, *later)]
+
+    assert len(asyncio.run(asyncio.wait_for(fault(), 60))) == 6
+
+
+def test_instances_that_cannot_come_back_fail_what_waits(
+    fake_worker: MakeWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When no instance can be started again, batches fail with the reason instead of waiting for ever."""
+    monkeypatch.setattr("pinstripe.pool.pool._MOST_DEATHS", 1)
+
+    async def fault() -> None:
+        async with Pool([fake_worker(crash_at=2)] * 2) as pool:
+            with pytest.raises(WorkerDiedError, match="code 70"):
+                await asyncio.gather(*(pool.submit(BATCH) for _ in range(6)))
+            with pytest.raises(WorkerDiedError, match="code 70"):
+                await pool.submit(BATCH)
+
+    asyncio.run(asyncio.wait_for(fault(), 60))

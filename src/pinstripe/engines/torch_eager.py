@@ -1,6 +1,7 @@
 """Transformers' own model, run by PyTorch as it is: the reference that the other engines are held to."""
 
 import os
+from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -56,6 +57,8 @@ def load_network(network: Network) -> Any:
     """
     torch = import_library("torch", extra="torch")
     transformers = import_library("transformers", extra="torch")
+    if not Path(network.directory).is_dir():  # which transformers would take for the name of a model on the hub
+        raise EngineError(f"{network.directory} is no directory; prepare the model on this machine again")
     transformers.utils.logging.disable_progress_bar()
     transformers.utils.logging.set_verbosity_error()
     try:

@@ -41,6 +41,7 @@ _PREFETCH_BELOW_S: Final = 0.05
 trip) is then a noticeable part, and a batch that waits behind another is not held up for long."""
 _SOCKET_BUFFER_BYTES: Final = 1 << 20
 _GRACE_S: Final = 2.0
+_REPORT_S: Final = 60.0
 
 
 class Instance(asyncio.Protocol):
@@ -143,7 +144,7 @@ class Instance(asyncio.Protocol):
     @property
     def ready(self) -> bool:
         """Whether the model is loaded and the worker alive."""
-        return self._loaded.done() and self._verdict is None and not self._closing
+        return self._loaded.done() and self._burial is None and self._verdict is None and not self._closing
 
     @property
     def has_room(self) -> bool:
@@ -172,7 +173,10 @@ class Instance(asyncio.Protocol):
         future: asyncio.Future[Report] = asyncio.get_running_loop().create_future()
         self._reports.append(future)
         self._send(ReportRequest())
-        return await future
+        try:
+            return await asyncio.wait_for(future, _REPORT_S)
+        except TimeoutError as error:
+            raise WorkerHungError(f"instance {self.index} did not report within {_REPORT_S:g} s") from error
 
     def tick(self, elapsed_s: float) -> None:
         """Stop the worker if it has made no progress for longer than its batch allows."""
@@ -264,7 +268,7 @@ class Instance(asyncio.Protocol):
 
     async def _bury(self) -> None:
         """Wait for the process, kill it if it lingers, and tell everyone who still waits."""
-        await asyncio.to_thread(self.process.wait, _GRACE_S)
+        await asyncio.to_thread(self.process.stop if self._closing else self.process.wait, _GRACE_S)
         code = self.process.stop(0.0)
         error = self._verdict or WorkerDiedError(
             f"instance {self.index} (pid {self.process.pid}) {_how_it_ended(code)}; {self._last_words()}"
@@ -305,6 +309,8 @@ def _joined_if_small(buffers: list[bytes | memoryview]) -> list[bytes | memoryvi
 
 
 def _how_it_ended(code: int) -> str:
+    if code == -signal.SIGKILL:
+        return "was ended by SIGKILL, as the kernel does when memory runs out"
     if code < 0:
         return f"was ended by {signal.Signals(-code).name}"
     return f"exited with code {code}"

@@ -135,11 +135,10 @@ class Pool:
         if len(self._given_up) == self.capacity:
             job.fail(next(iter(self._given_up.values())))
             return
-        free = [one for one in self._instances if one.has_room and self._may_run(job, one)]
-        if free and not self._shared:
-            min(free, key=lambda one: len(one.jobs)).take(job)
-        else:
-            self._shared.append(job)
+        self._shared.append(job)
+        free = [instance for instance in self._instances if instance.has_room]
+        if free:
+            self._feed(min(free, key=lambda instance: len(instance.jobs)))
 
     def _feed(self, instance: Instance) -> None:
         """Give an instance what waits for it, as long as it has room."""
@@ -178,10 +177,9 @@ class Pool:
         if self._restart and not self._closed:
             self._deaths[instance.index] = 1 if instance.batches_done else self._deaths[instance.index] + 1
             self._keep(self._revive(instance.index, error))
+            self._feed_all()
         else:
             self._give_up(instance.index, error)
-        for other in self._instances:
-            self._feed(other)
 
     def _give_up(self, index: int, error: WorkerError) -> None:
         self._given_up[index] = error
@@ -190,6 +188,11 @@ class Pool:
         self._own[index].clear()
         if len(self._given_up) == self.capacity:
             self._fail_waiting(error)
+        self._feed_all()  # what avoided the last instance that is left may have to run there now
+
+    def _feed_all(self) -> None:
+        for instance in self._instances:
+            self._feed(instance)
 
     async def _revive(self, index: int, error: WorkerError) -> None:
         """Start an instance's successor, after a pause that doubles with each death in a row."""
