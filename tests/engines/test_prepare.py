@@ -1,7 +1,6 @@
 """Which file an engine loads, and the export that happens once."""
 
 import importlib
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -169,26 +168,22 @@ def test_export_is_bounded(directory: Path, tmp_path: Path, monkeypatch: pytest.
     assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
 
 
-def _prepare_in_child(network: Network, python: str, results: "multiprocessing.Queue[str]") -> None:
-    results.put(prepare(engine("onnxruntime"), network, python=python).path)
-
-
 def test_concurrent_starts_export_once(tiny: Callable[[str], Network], tmp_path: Path) -> None:
     """Three processes that need the same export at once get the same file, made once."""
     pytest.importorskip("onnxruntime")
+    (tmp_path / "network.json").write_bytes(msgspec.json.encode(tiny("distilbert-embedding")))
     python = _script(tmp_path / "python", f"echo started >> {tmp_path}/log", f'exec {sys.executable} "$@"')
-    context = multiprocessing.get_context("spawn")
-    results: multiprocessing.Queue[str] = context.Queue()
-    arguments = (tiny("distilbert-embedding"), python, results)
-    processes = [context.Process(target=_prepare_in_child, args=arguments) for _ in range(3)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(100)
-        assert process.exitcode == 0
-    paths = {results.get(timeout=10) for _ in processes}
-    results.close()
-    results.join_thread()
+    code = (
+        "import msgspec, pathlib, sys\n"
+        "from pinstripe.engines import engine, prepare\n"
+        "from pinstripe.models import Network\n"
+        "network = msgspec.json.decode(pathlib.Path(sys.argv[1]).read_bytes(), type=Network)\n"
+        "print(prepare(engine('onnxruntime'), network, python=sys.argv[2]).path)\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "network.json"), str(python)]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    paths = {process.communicate(timeout=100)[0].strip() for process in processes}
+    assert [process.returncode for process in processes] == [0, 0, 0]
     assert len(paths) == 1
     assert Path(paths.pop()).is_file()
     assert (tmp_path / "log").read_text() == "started\n"
