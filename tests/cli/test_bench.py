@@ -200,6 +200,9 @@ def test_interrupt_keeps_what_was_measured(tiny_model: Path, tmp_path: Path) -> 
         (("bench", "{model}", "--engine", "fake", "--instances", "2", "--batch", "3"), 2, "does not divide"),
         (("bench", "{model}", "--engine", "fake", "--option", "fixed_us"), 2, "NAME=VALUE"),
         (("bench", "{model}", "--engine", "fake", "--option", "color=red"), 2, "color"),
+        (("bench", "{model}", "--engine", "fake", "--override", "pooling=none"), 2, "pooling"),
+        (("bench", "{model}", "--engine", "fake", "--override", "colour=red"), 2, "colour"),
+        (("bench", "{model}", "--engine", "fake", "--override", "max_tokens=many"), 2, "max_tokens"),
         (("bench", "{model}", "--engine", "fake", "--threads", "framework"), 2, "pin=none"),
         (("bench", "{model}", "--engine", "fake", "--scenario", "parallel"), 2, "parallel"),
         (("bench", "{model}", "--engine", "fake", "--memory", "far"), 2, "far"),
@@ -255,3 +258,14 @@ def test_named_memory_policy_takes_effect(pinstripe: Run, tiny_model: Path) -> N
     assert (memory["requested"], memory["effective"]) == ("bind", "bind")
     (failed,) = _trials(unpinned, code=1)
     assert "bind" in failed["failures"][0]
+
+
+def test_what_the_files_say_can_be_overridden(pinstripe: Run, tiny_model: Path, tmp_path: Path) -> None:
+    """Pooling, length and normalisation named on the command line are those of the record."""
+    overrides = ("--override", "pooling=cls,max", "--override", "max_tokens=32", "--override", "normalize=true")
+    pinstripe("bench", str(tiny_model), "--engine", "fake", *overrides, *QUICK, "--output", "mine.jsonl")
+    (record,) = read_records(tmp_path / "mine.jsonl")
+
+    assert record.network.pooling == ("cls", "max")
+    assert record.network.max_tokens == 32
+    assert record.network.normalize

@@ -136,7 +136,10 @@ async def _run_lanes(
                 lanes[index].append(result.timing)
                 ended = over(lanes, index)
 
-    await asyncio.gather(*(feed(index) for index in range(executor.capacity) for _ in range(_IN_FLIGHT)))
+    try:
+        await asyncio.gather(*(feed(index) for index in range(executor.capacity) for _ in range(_IN_FLIGHT)))
+    finally:
+        ended = True  # when one fails, the others stop as well
     return lanes
 
 

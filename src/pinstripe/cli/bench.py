@@ -1,12 +1,25 @@
 """`pinstripe bench`: measure configurations of a model."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pinstripe.cli.options import Bind, CoreKindOption, Json, Reserve, SmtOption, StrategyOption, choice, split_list
+from pinstripe.cli.options import (
+    Bind,
+    CoreKindOption,
+    Json,
+    Reserve,
+    SmtOption,
+    StrategyOption,
+    choice,
+    named_values,
+    split_list,
+)
 from pinstripe.errors import UsageError
+
+if TYPE_CHECKING:
+    from pinstripe.models import Overrides
 
 __all__ = ["bench"]
 
@@ -54,6 +67,14 @@ def bench(
     file: Annotated[str | None, typer.Option(help="Exported file to use, such as onnx/model.onnx.")] = None,
     option: Annotated[
         list[str] | None, typer.Option(help="Option of the engine; may be repeated.", metavar="NAME=VALUE")
+    ] = None,
+    override: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Correct what the model's files say: task, pooling (mean, cls, …), normalize, max_tokens, …; "
+            "may be repeated.",
+            metavar="NAME=VALUE",
+        ),
     ] = None,
     revision: Annotated[str | None, typer.Option(help="Revision of a hub model.")] = None,
     repeats: Annotated[int, typer.Option(min=1, max=1000, help="Rounds over all configurations.")] = 3,
@@ -104,7 +125,7 @@ def bench(
         bind=bind,
         memory_policy=choice(memory, MemoryPolicy, "--memory"),
         file=file,
-        options=_options(option or []),
+        options={name: _value(text) for name, text in named_values(option or [], "--option").items()},
     )
     unpinned = Configuration(engine="", pin="none", threads="framework", file=file, options=first.options)
     engines = split_list(engine, "--engine", str)
@@ -125,6 +146,7 @@ def bench(
     measure(
         model,
         revision=revision,
+        overrides=_overrides(named_values(override or [], "--override")),
         machine=machine,
         configurations=configurations,
         workloads=list(dict.fromkeys(workloads)),
@@ -135,22 +157,28 @@ def bench(
     )
 
 
-def _options(texts: list[str]) -> dict[str, str | int | float | bool]:
-    """Read NAME=VALUE pairs; a value is a number or true/false if it reads as one.
+def _overrides(values: dict[str, str]) -> "Overrides":
+    """Read what the user says of the model.
 
     Raises:
-        UsageError: A text has another form.
+        UsageError: A name or value is not known.
     """
-    options: dict[str, str | int | float | bool] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not (name and equals and value):
-            raise UsageError(f"--option {text!r} is not understood; write NAME=VALUE")
-        options[name] = _value(value)
-    return options
+    import msgspec  # noqa: PLC0415
+
+    from pinstripe.models import Overrides  # noqa: PLC0415
+
+    fields: dict[str, Any] = dict(values)
+    if "pooling" in values:
+        fields["pooling"] = values["pooling"].split(",")
+    try:
+        return msgspec.convert(fields, Overrides, strict=False)
+    except msgspec.ValidationError as error:
+        names = ", ".join(Overrides.__struct_fields__)
+        raise UsageError(f"--override is not understood: {error}; it takes {names}") from error
 
 
 def _value(text: str) -> str | int | float | bool:
+    """Return a number or truth value if the text reads as one."""
     if text in {"true", "false"}:
         return text == "true"
     for kind in (int, float):

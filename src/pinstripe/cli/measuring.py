@@ -19,7 +19,7 @@ from pinstripe.configuration import Configuration, Workload
 from pinstripe.engines import engine, prepare
 from pinstripe.errors import ExecutionError
 from pinstripe.machine import Machine
-from pinstripe.models import Network, resolve
+from pinstripe.models import Network, Overrides, resolve
 
 __all__ = ["measure"]
 
@@ -28,6 +28,7 @@ def measure(
     model: str,
     *,
     revision: str | None,
+    overrides: Overrides,
     machine: Machine,
     configurations: Sequence[Configuration],
     workloads: Sequence[Workload],
@@ -46,7 +47,7 @@ def measure(
     screen = Console(stderr=True)
     # A status line is for people; rich draws nothing where standard error is not a terminal.
     with screen.status("reading the model, exporting it if an engine needs that"):
-        network = resolve(model, revision=revision)
+        network = resolve(model, revision=revision, overrides=overrides)
         setups = [
             set_up(one, machine, network, lambda one: prepare(engine(one.engine), network, file=one.file))
             for one in configurations

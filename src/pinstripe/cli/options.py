@@ -1,6 +1,6 @@
 """Options that several commands share, and how their words are read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
@@ -8,7 +8,18 @@ import typer
 
 from pinstripe.errors import UsageError
 
-__all__ = ["Bind", "CoreKindOption", "Json", "Reserve", "Root", "SmtOption", "StrategyOption", "choice", "split_list"]
+__all__ = [
+    "Bind",
+    "CoreKindOption",
+    "Json",
+    "Reserve",
+    "Root",
+    "SmtOption",
+    "StrategyOption",
+    "choice",
+    "named_values",
+    "split_list",
+]
 
 T = TypeVar("T")
 
@@ -44,6 +55,21 @@ def split_list(text: str, option: str, parse: Callable[[str], T]) -> list[T]:
         except ValueError as error:
             raise UsageError(f"{option} {text!r} is not understood at {part!r}; use a comma-separated list") from error
     return values
+
+
+def named_values(texts: Sequence[str], option: str) -> dict[str, str]:
+    """Return the pairs of NAME=VALUE texts.
+
+    Raises:
+        UsageError: A text has another form.
+    """
+    pairs = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise UsageError(f"{option} {text!r} is not understood; write NAME=VALUE")
+        pairs[name] = value
+    return pairs
 
 
 def choice(text: str, choices: Any, option: str) -> Any:
