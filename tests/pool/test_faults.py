@@ -235,8 +235,8 @@ def test_worker_knows_nothing_of_the_parents_command_line(fake_worker: MakeWorke
 
     _, *arguments = asyncio.run(command_line()).rstrip("\0").split("\0")
 
-    assert arguments[:2] == ["-m", "pinstripe.pool.worker"]
-    assert len(arguments) == 3
+    assert arguments[:-1] == ["-P", "-m", "pinstripe.pool.worker"]
+    assert arguments[-1].isdigit()
 
 
 def test_evidence_shows_every_thread_on_its_core(fake_worker: MakeWorker) -> None:
@@ -286,3 +286,18 @@ def test_instances_that_cannot_come_back_fail_what_waits(
                 await pool.submit(BATCH)
 
     asyncio.run(asyncio.wait_for(fault(), 60))
+
+
+def test_files_in_the_working_directory_are_not_imported(
+    fake_worker: MakeWorker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user's own socket.py beside the data does not replace the module that a worker needs."""
+    for name in ("socket.py", "numpy.py", "msgspec.py"):
+        (tmp_path / name).write_text("raise SystemExit('imported from the working directory')")
+    monkeypatch.chdir(tmp_path)
+
+    async def run() -> int:
+        async with Pool([fake_worker()]) as pool:
+            return (await pool.submit(BATCH)).instance
+
+    assert asyncio.run(run()) == 0

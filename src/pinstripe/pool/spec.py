@@ -42,7 +42,8 @@ def start_worker(spec: WorkerSpec, fd: int) -> Process:
     """
     return start(
         StartRequest(
-            argv=(spec.python, "-m", "pinstripe.pool.worker", str(fd)),
+            # -P: a file in the working directory that is named like a module must not be imported in its place.
+            argv=(spec.python, "-P", "-m", "pinstripe.pool.worker", str(fd)),
             cpus=spec.cpus,
             memory_policy=spec.memory_policy,
             nodes=spec.nodes,
