@@ -98,7 +98,7 @@ def _run_export(graph_format: ExportFormat, network: Network, python: str, direc
     request = ExportRequest(network=network, format=graph_format)
     (directory / REQUEST_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(request)))
     # Warnings of the exporters concern their authors, and PYTHONWARNINGS=error would make them fatal.
-    command = [python, "-W", "ignore", "-m", "pinstripe.engines.export", str(directory)]
+    command = [python, "-P", "-W", "ignore", "-m", "pinstripe.engines.export", str(directory)]
     what = f"cannot export {network.name} to {graph_format} with {python}"
     with tempfile.TemporaryFile() as errors:
         try:
