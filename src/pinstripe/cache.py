@@ -1,15 +1,26 @@
 """The directory for things that are costly to make: exported models, random weights. Safe under concurrent starts."""
 
+import errno
 import fcntl
+import logging
 import os
+import re
+import secrets
 import shutil
-import tempfile
-from collections.abc import Callable
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Final
 
 from pinstripe.errors import ExecutionError
 
 __all__ = ["build_once", "cache_directory"]
+
+_WAIT_LIMIT_S: Final = 45 * 60.0
+"""For another process that builds the same; longer than any build may take (an export is stopped after 30 minutes)."""
+_POLL_S: Final = 0.2
 
 
 def cache_directory() -> Path:
@@ -23,28 +34,71 @@ def cache_directory() -> Path:
 def build_once(directory: Path, build: Callable[[Path], None]) -> Path:
     """Return `directory`, building it first if it does not exist; only one of several concurrent callers builds.
 
+    The others wait, and log a warning that says for whom. What a builder that was killed left behind is removed.
+
     Args:
         directory: Final place; either absent or complete at any time, also after a crash.
         build: Fills the empty directory that it is given, on the same file system.
 
     Raises:
-        ExecutionError: The cache cannot be written, such as on a full disk; nothing half-built is left behind.
+        ExecutionError: The cache cannot be written, such as on a full disk (nothing half-built is left behind), or
+            another process has been building for 45 minutes.
     """
-    if directory.is_dir():
-        return directory
     try:
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        with (directory.parent / f".{directory.name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if directory.is_dir():
-                return directory
-            unfinished = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
-            try:
-                build(unfinished)
-                unfinished.rename(directory)
-            finally:
-                shutil.rmtree(unfinished, ignore_errors=True)
+        if not directory.is_dir():
+            directory.parent.mkdir(parents=True, exist_ok=True)
+            with _lock(directory):
+                if not directory.is_dir():
+                    _build(directory, build)
     except OSError as error:
         message = f"cannot write the cache {directory.parent}: {error}; free space there or set PINSTRIPE_CACHE"
         raise ExecutionError(message) from error
     return directory
+
+
+def _build(directory: Path, build: Callable[[Path], None]) -> None:
+    """Build under another name, which nobody else uses: what a killed builder had started may still be running."""
+    prefix = f".{directory.name}.unfinished-"
+    for other in directory.parent.iterdir():
+        if re.fullmatch(re.escape(prefix) + "[0-9a-f]{8}", other.name):
+            shutil.rmtree(other, ignore_errors=True)
+    unfinished = directory.parent / f"{prefix}{secrets.token_hex(4)}"
+    unfinished.mkdir()
+    try:
+        build(unfinished)
+        unfinished.rename(directory)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+@contextmanager
+def _lock(directory: Path) -> Iterator[None]:
+    """Hold the lock on building a directory; the kernel takes it back from a process that ends."""
+    path = directory.with_name(f".{directory.name}.lock")
+    with path.open("a+") as file:  # which keeps the holder's name
+        if not _locked(file):
+            logging.getLogger(__name__).warning("waiting for %s, which makes %s", _holder(path), directory)
+            end_s = time.monotonic() + _WAIT_LIMIT_S
+            while not _locked(file):
+                if time.monotonic() > end_s:
+                    message = f"{_holder(path)} has been making {directory} for {_WAIT_LIMIT_S / 60:.0f} minutes"
+                    raise ExecutionError(f"{message}; stop it, or set PINSTRIPE_CACHE to another place")
+                time.sleep(_POLL_S)
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {socket.gethostname()}")
+        file.flush()
+        yield
+
+
+def _locked(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno != errno.EWOULDBLOCK:
+            raise
+        return False
+    return True
+
+
+def _holder(path: Path) -> str:
+    return path.read_text() or "another process"

@@ -1,30 +1,16 @@
 """Machines to read: real ones' dumps, and small trees written by hand."""
 
 import json
-import re
-import tarfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pinstripe.testing.dumps import unpack_dump
+
 Oracle = dict[str, Any]
 TOPOLOGIES = Path(__file__).parents[2] / ".." / "shared" / "topologies"
-
-
-# Half of the files; no question here is about them.
-ASIDE = re.compile(r"/(memory\d+|cpuidle|power|bus|class|device-tree)/|/(size|uevent|[a-z]+_policy|\w+_(of|line)_\w+)$")
-
-
-def of_interest(member: tarfile.TarInfo, directory: str) -> tarfile.TarInfo | None:
-    """Leave out what lies aside, and links to absolute paths, such as /etc/mtab: they lead to this machine's files."""
-    if ASIDE.search(member.name):
-        return None
-    try:
-        return tarfile.data_filter(member, directory)
-    except tarfile.AbsoluteLinkError:
-        return None
 
 
 @pytest.fixture(scope="session")
@@ -38,9 +24,7 @@ def dumps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Ora
         oracle = json.loads(answer.read_text())
         directory = tmp_path_factory.mktemp(answer.stem)
         (archive,) = TOPOLOGIES.glob(f"{answer.stem}.tar.*")
-        with tarfile.open(archive) as tar:
-            for member in tar:
-                tar.extract(member, directory, filter=of_interest)
+        unpack_dump(archive, directory)
         dumps[answer.stem] = (directory / oracle["root"], oracle)
     return dumps
 

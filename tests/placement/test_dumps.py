@@ -1,7 +1,6 @@
 """Wishes on real machines' dumps, against placements worked out on paper from hwloc's description of each."""
 
 import json
-import tarfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 
 from pinstripe.machine import Machine, read_machine
 from pinstripe.placement import Wish, place
+from pinstripe.testing.dumps import unpack_dump
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "topologies"
 """Dumps of real machines, kept outside of the repository."""
@@ -30,8 +30,7 @@ def read_dump(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Machi
         if not archives:
             pytest.skip(f"no dump of {name} in {SHARED}")
         directory = tmp_path_factory.mktemp("dump")
-        with tarfile.open(archives[0]) as archive:
-            archive.extractall(directory, filter="tar")
+        unpack_dump(archives[0], directory)
         description = json.loads((SHARED / f"{name}.json").read_text())
         return read_machine(directory / description["root"])
 

@@ -168,8 +168,10 @@ class Instance(asyncio.Protocol):
         """Return what is in effect in the worker, once it has run the batches before.
 
         Raises:
-            WorkerError: It ended meanwhile.
+            WorkerError: It has ended, or does not answer.
         """
+        if self._verdict is not None:
+            raise self._verdict
         future: asyncio.Future[Report] = asyncio.get_running_loop().create_future()
         self._reports.append(future)
         self._send(ReportRequest())
