@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pinstripe.bench import Limits, Measurement, offline, single_stream
-from pinstripe.errors import WorkerError
+from pinstripe.errors import ConfigurationError, WorkerError
 from pinstripe.models import TokenBatch
 from pinstripe.testing.fake_executor import FakeExecutor
 
@@ -114,3 +114,14 @@ def test_pool_time_is_what_the_worker_did_not_spend() -> None:
 
     assert {value for lane in measured.pool_ns for value in lane} == {0}
     assert {value for lane in measured.engine_ns for value in lane} == {10 * MS}
+
+
+def test_bound_never_cuts_the_minimum_time() -> None:
+    """A window may not be bounded below its minimum time; one that lacks forwards at its bound is marked."""
+    with pytest.raises(ConfigurationError):
+        Limits(min_s=600, max_s=300)
+
+    short = _single_stream(FakeExecutor(1, _costs(7000)), 1)
+    whole = _single_stream(FakeExecutor(1, _costs(10)), 1)
+
+    assert (short.complete, whole.complete) == (False, True)

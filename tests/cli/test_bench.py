@@ -194,6 +194,11 @@ def test_interrupt_keeps_what_was_measured(tiny_model: Path, tmp_path: Path) -> 
         (("bench", "{model}", "--engine", "fake", "--instances", "many"), 2, "many"),
         (("bench", "{model}", "--engine", "fake", "--bind", "0|0"), 2, "0"),
         (("bench", "{model}", "--engine", "fake", "--bind", "0-9999"), 2, "9999"),
+        (("bench", "{model}", "--engine", "fake", "--bind", "0", "--instances", "2"), 2, "--bind"),
+        (("bench", "{model}", "--engine", "fake", "--no-such-option"), 2, "--no-such-option"),
+        (("bench", "--engine", "fake"), 2, "model"),
+        (("bench", "{model}", "--engine", "fake", "--max-time", "0"), 2, "max-time"),
+        (("no-such-command",), 2, "no-such-command"),
         (("bench", "{model}", "--engine", "fake", "--batch", "0"), 2, "batch 0"),
         (("bench", "{model}", "--engine", "fake", "--seq", "257"), 2, "257"),
         (("bench", "{model}", "--engine", "fake", "--seq", "8,,16"), 2, "8,,16"),
@@ -269,3 +274,74 @@ def test_what_the_files_say_can_be_overridden(pinstripe: Run, tiny_model: Path, 
     assert record.network.pooling == ("cls", "max")
     assert record.network.max_tokens == 32
     assert record.network.normalize
+
+
+def test_configurations_beyond_the_machine_are_listed_and_the_rest_measured(pinstripe: Run, tiny_model: Path) -> None:
+    """In a grid, what the machine cannot hold is left out and said."""
+    finished = pinstripe("bench", str(tiny_model), "--engine", "fake", "--json", "--cores", "1,4000", *QUICK)
+    (trial,) = _trials(finished)
+
+    assert trial["configuration"]["cores"] == 1
+    assert "skipped" in finished.stderr
+    assert "4000" in finished.stderr
+
+
+def test_parent_runs_beside_the_measured_cores(pinstripe: Run, tiny_model: Path, tmp_path: Path) -> None:
+    """Where a core is spare, the parent is there and not on the instances' cores; the record says so."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("needs two CPUs")
+    pinstripe("bench", str(tiny_model), "--engine", "fake", "--cores", "1", *QUICK, "--output", "mine.jsonl")
+    (record,) = read_records(tmp_path / "mine.jsonl")
+
+    assert record.placement is not None
+    assert record.parent_cpus == record.placement.idle != ()
+
+
+@pytest.mark.parametrize("columns", [80, 100, 200])
+def test_numbers_are_never_cut(columns: int, tiny_model: Path, tmp_path: Path) -> None:
+    """In a window of 80 columns every number of the table is whole."""
+    code = (
+        "from pathlib import Path; from rich.console import Console; from pinstripe.bench import *;"
+        "from pinstripe.cli.table import print_trials;"
+        f"print_trials(summarize(read_records(Path('mine.jsonl'))), Console(width={columns}))"
+    )
+    command = [
+        sys.executable,
+        "-c",
+        "from pinstripe.cli import main; main()",
+        "bench",
+        str(tiny_model),
+        "--engine",
+        "fake",
+    ]
+    subprocess.run(
+        [*command, "--option", "fixed_us=12000", "--batch", "64", *QUICK, "--repeats", "3", "--output", "mine.jsonl"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True
+    ).stdout
+
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= columns
+
+
+def test_termination_in_the_background_stops_in_order(tiny_model: Path, tmp_path: Path) -> None:
+    """SIGTERM ends a run like Ctrl-C, also where a shell started it in the background and so ignores SIGINT."""
+    script = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN);from pinstripe.cli import main; main()"
+    command = [sys.executable, "-c", script, "bench", str(tiny_model), "--engine", "fake", "--option", "fixed_us=5000"]
+    with subprocess.Popen(
+        [*command, "--min-time", "60", "--output", "kept.jsonl"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    ) as running:
+        children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
+        deadline = time.monotonic() + 60
+        while not children.read_text() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(1)
+        running.send_signal(signal.SIGTERM)
+        _, err = running.communicate(timeout=30)
+
+    assert running.returncode == 130
+    assert "Traceback" not in err

@@ -26,6 +26,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     Attributes:
         warmup: What came before it.
+        complete: Whether the window met both minimums; False if its upper bound came first.
         window_ns: From the barrier to the last counted batch.
         samples: Texts finished in the window.
         tokens: Real tokens of these texts.
@@ -40,6 +41,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """
 
     warmup: Warmup
+    complete: bool
     window_ns: int
     samples: int
     tokens: int
@@ -63,6 +65,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 def measurement(
     *,
     warmup: Warmup,
+    complete: bool,
     opened_ns: int,
     lanes: list[list[BatchTiming]],
     latency_ns: list[int],
@@ -74,6 +77,7 @@ def measurement(
 
     Args:
         warmup: What came before.
+        complete: Whether the minimums were met.
         opened_ns: When the window opened.
         lanes: The counted batches of each instance, in order of their ends; at least one each.
         latency_ns: Raw latencies, by the rule of the scenario.
@@ -85,6 +89,7 @@ def measurement(
     tokens = samples * sequence_tokens
     return Measurement(
         warmup=warmup,
+        complete=complete,
         window_ns=max(lane[-1].done_ns for lane in lanes) - opened_ns,
         samples=samples,
         tokens=tokens,

@@ -61,6 +61,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         measurement: What came of it; None if it failed.
         failure: Why it failed; None if it did not.
         counters: What control groups and the hypervisor took away during the window; None if it failed.
+        parent_cpus: CPUs that the parent ran on meanwhile: those that no instance has, if there are any; None for all
+            that it may use.
         parent_cpu: Share of one CPU that the parent used, warm-up included. At 1 the parent is the bottleneck, which is
             the pool's ceiling; above one half the pool weighs in what was measured. None if it failed.
         evidence: What took effect, one entry an instance; empty if it failed before.
@@ -81,6 +83,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     measurement: Measurement | None = None
     failure: Failure | None = None
     counters: Counters | None = None
+    parent_cpus: tuple[int, ...] | None = None
     parent_cpu: float | None = None
     evidence: tuple[InstanceEvidence, ...] = ()
 

@@ -35,6 +35,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         pool_ms: Median time of a batch outside the worker.
         repeats: Samples per second of each repeat.
         ratio: Samples per second compared with the first configuration under the same workload; None for that itself.
+        complete: Whether every window met its minimums.
         steady: Whether every warm-up had settled.
         parent_cpu: Largest share of one CPU that the parent used in any repeat; above one half the pool is near its
             ceiling.
@@ -51,6 +52,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     pool_ms: float
     repeats: tuple[float, ...]
     ratio: Ratio | None
+    complete: bool
     steady: bool
     parent_cpu: float
     throttled: bool | None
@@ -128,6 +130,7 @@ def _result(records: Sequence[Record], base: Sequence[Record] | None) -> Result 
         pool_ms=median(value for one in measurements for lane in one.pool_ns for value in lane) / 1e6,
         repeats=tuple(one.samples_per_s for one in measurements),
         ratio=None if base is None else _ratio(records, base),
+        complete=all(one.complete for one in measurements),
         steady=all(one.warmup.steady for one in measurements),
         parent_cpu=max(record.parent_cpu for record in records if record.parent_cpu is not None),
         throttled=any(throttled) if throttled else None,

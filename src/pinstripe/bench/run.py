@@ -1,8 +1,9 @@
 """Measure a grid of configurations and workloads, interleaved, in fresh processes each time."""
 
+import os
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -123,6 +124,7 @@ async def run_grid(
             measurement=measured.measurement if measured and not reason else None,
             failure=Failure(message=reason) if reason else None,
             counters=measured.counters if measured else None,
+            parent_cpus=_spare_cpus(setup, machine),
             parent_cpu=measured.parent_cpu if measured else None,
             evidence=measured.evidence if measured else (),
         )
@@ -131,9 +133,10 @@ async def run_grid(
         start = repeat % len(grid.rows)
         step = partial(on_step, repeat)
         for setup, workloads in grid.rows[start:] + grid.rows[:start]:
-            async with aclosing(_measure(setup, workloads, network, limits, step)) as outcomes:
-                async for workload, outcome in outcomes:
-                    yield record(setup, workload, repeat, outcome)
+            with _on_cpus(_spare_cpus(setup, machine)):
+                async with aclosing(_measure(setup, workloads, network, limits, step)) as outcomes:
+                    async for workload, outcome in outcomes:
+                        yield record(setup, workload, repeat, outcome)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,26 @@ async def _measure(
                     yield remaining.pop(0), outcome
         except ExecutionError as error:
             yield remaining.pop(0), error
+
+
+def _spare_cpus(setup: Setup, machine: Machine) -> tuple[int, ...] | None:
+    """Return the CPUs that no instance has, for the parent; None where there are none or nothing is pinned."""
+    if setup.placement is None:
+        return None
+    spare = {*setup.placement.idle, *setup.placement.reserved} - set(machine.isolated)
+    return tuple(sorted(spare)) or None
+
+
+@contextmanager
+def _on_cpus(cpus: tuple[int, ...] | None) -> Iterator[None]:
+    """Keep this process's main thread on some CPUs meanwhile; None leaves it where it is."""
+    before = os.sched_getaffinity(0)
+    if cpus is not None:
+        os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 async def _measure_one(pool: Pool, part: TokenBatch, workload: Workload, limits: Limits) -> _Outcome:

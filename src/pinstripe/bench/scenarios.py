@@ -8,6 +8,7 @@ import msgspec
 
 from pinstripe.bench.measurement import Measurement, Warmup, measurement, occupied_ns
 from pinstripe.bench.steadiness import Steadiness
+from pinstripe.errors import ConfigurationError
 from pinstripe.models import TokenBatch
 from pinstripe.pool import BatchTiming, Executor
 
@@ -18,12 +19,13 @@ _IN_FLIGHT: Final = 2
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How long to measure. A window ends when both minimums are met, or at the maximum.
+    """How long to measure. A window ends when both minimums are met; at the maximum, whatever the number of forwards.
 
     Attributes:
         min_s: Seconds of the window, above 0.
         min_forwards: Forward passes of each instance, at least 1.
-        max_s: Upper bound of the window in seconds; at least one forward pass of each instance is always counted.
+        max_s: Upper bound of the window in seconds, at least `min_s`; one forward pass of each instance is always
+            counted.
         warmup_max_s: Upper bound of the warm-up in seconds; at least two forward passes are always run.
     """
 
@@ -32,8 +34,19 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     max_s: float = 300.0
     warmup_max_s: float = 10.0
 
-    def met(self, elapsed_ns: int, forwards: int) -> bool:
-        """Return whether a window may end, by the least number of forwards of any instance."""
+    def __post_init__(self) -> None:
+        """Check the bound.
+
+        Raises:
+            ConfigurationError: The maximum is below the minimum.
+        """
+        if self.max_s < self.min_s:
+            raise ConfigurationError(
+                f"a window of {self.min_s:g} s at least and {self.max_s:g} s at most is impossible"
+            )
+
+    def over(self, elapsed_ns: int, forwards: int) -> bool:
+        """Return whether a window ends, by the least number of forwards of any instance."""
         elapsed_s = elapsed_ns / 1e9
         enough = elapsed_s >= self.min_s and forwards >= self.min_forwards
         return enough or (elapsed_s >= self.max_s and forwards > 0)
@@ -63,12 +76,13 @@ async def single_stream(executor: Executor, part: TokenBatch, limits: Limits) ->
     steadiness = Steadiness(limits.warmup_max_s)
     before = await rounds(lambda finished: steadiness.reached(_round_latency_ns(finished[-1])))
     counted = await rounds(
-        lambda finished: limits.met(_last_done(finished[-1]) - _first_submitted(finished[0]), len(finished))
+        lambda finished: limits.over(_last_done(finished[-1]) - _first_submitted(finished[0]), len(finished))
     )
     opened_ns = _first_submitted(counted[0])
     samples = part.size * executor.capacity * len(counted)
     return measurement(
         warmup=_warmup(_by_instance(before), steadiness.settled),
+        complete=len(counted) >= limits.min_forwards,
         opened_ns=opened_ns,
         lanes=_by_instance(counted),
         samples_per_s=samples / (_last_done(counted[-1]) - opened_ns) * 1e9,
@@ -96,14 +110,15 @@ async def offline(executor: Executor, batch: TokenBatch, limits: Limits) -> Meas
         steadiness[index].reached(lanes[index][-1].finished_ns - lanes[index][-1].started_ns)
         return all(one.over for one in steadiness)
 
-    def met(lanes: list[list[BatchTiming]], index: int) -> bool:
-        return limits.met(lanes[index][-1].done_ns - _opened(lanes), min(map(len, lanes)))
+    def ended(lanes: list[list[BatchTiming]], index: int) -> bool:
+        return limits.over(lanes[index][-1].done_ns - _opened(lanes), min(map(len, lanes)))
 
     before = await _run_lanes(executor, batch, settled)
-    lanes = await _run_lanes(executor, batch, met)
+    lanes = await _run_lanes(executor, batch, ended)
     opened_ns = _opened(lanes)
     return measurement(
         warmup=_warmup(before, all(one.settled for one in steadiness)),
+        complete=min(map(len, lanes)) >= limits.min_forwards,
         opened_ns=opened_ns,
         lanes=lanes,
         samples_per_s=sum(len(lane) * batch.size / (lane[-1].done_ns - opened_ns) * 1e9 for lane in lanes),

@@ -42,7 +42,9 @@ def bench(
             "offline: every instance runs batches of its own."
         ),
     ] = "single-stream",
-    instances: Annotated[str, typer.Option(help="Numbers of instances; per-core is one a core.")] = "1",
+    instances: Annotated[
+        str | None, typer.Option(help="Numbers of instances; per-core is one a core.", show_default="1")
+    ] = None,
     cores: Annotated[
         str | None, typer.Option(help="Physical cores of each instance; an equal share if not named.")
     ] = None,
@@ -80,6 +82,9 @@ def bench(
     repeats: Annotated[int, typer.Option(min=1, max=1000, help="Rounds over all configurations.")] = 3,
     min_time: Annotated[float, typer.Option(min=0.05, max=3600, help="Least seconds of a measurement.")] = 2.0,
     min_forwards: Annotated[int, typer.Option(min=1, max=1_000_000, help="Least forward passes of an instance.")] = 10,
+    max_time: Annotated[
+        float, typer.Option(min=0.05, max=86400, help="Most seconds of a measurement, whatever its forwards.")
+    ] = 300.0,
     output: Annotated[
         Path | None, typer.Option(help="File that records are appended to.", show_default="records/TIME.jsonl")
     ] = None,
@@ -87,10 +92,10 @@ def bench(
 ) -> None:
     """Measure a model: every engine with every number of instances, under every batch size and sequence length.
 
-    Values separated by commas span a grid. Each configuration gets fresh processes, pinned to their cores; rounds are
-    interleaved, so that ratios mean something on a machine that is never quite still.
+    Values separated by commas span a grid. Each configuration gets fresh processes, pinned to their cores.
+    Rounds are interleaved, so that ratios mean something on a machine that is never quite still.
 
-    Example: pinstripe bench random:bert-base --engine openvino --batch 1,8 --seq 16,128 --instances 1,2
+    Example: pinstripe bench random:bert-base --engine openvino --scenario offline --seq 16,128 --instances 1,2
     """
     from msgspec.structs import replace  # noqa: PLC0415
 
@@ -129,7 +134,9 @@ def bench(
     )
     unpinned = Configuration(engine="", pin="none", threads="framework", file=file, options=first.options)
     engines = split_list(engine, "--engine", str)
-    counts = [1] if bind is not None else split_list(instances, "--instances", number)
+    if bind is not None and instances is not None:
+        raise UsageError(f"--bind {bind!r} says how many instances there are; leave --instances out")
+    counts = split_list(instances or "1", "--instances", number)
     sizes: list[int | None] = [None] if cores is None else [*split_list(cores, "--cores", int)]
     configurations = [replace(unpinned, engine=baseline)] if baseline else []
     configurations += [
@@ -151,7 +158,7 @@ def bench(
         configurations=configurations,
         workloads=list(dict.fromkeys(workloads)),
         repeats=repeats,
-        limits=Limits(min_s=min_time, min_forwards=min_forwards),
+        limits=Limits(min_s=min_time, min_forwards=min_forwards, max_s=max(max_time, min_time)),
         output=output,
         as_json=as_json,
     )

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import Annotated, NoReturn
+from typing import Annotated, NoReturn, cast
 
 import typer
 
@@ -15,16 +15,18 @@ from pinstripe.errors import PinstripeError, UsageError
 
 __all__ = ["main"]
 
+_CommandLineError = cast("type[typer.BadParameter]", typer.BadParameter.__bases__[0])
+"""What typer raises for words it cannot read; typer does not export it, and has moved it before."""
 _INTERRUPTED = 130
 """128 + SIGINT, as shells report it."""
 
 app = typer.Typer(
     add_completion=False,
-    no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     help="Find how a BERT-like model runs best on the CPUs you have, and run it that way.\n\n"
-    "Begin with: [bold]pinstripe bench random:minilm-l6 --baseline torch-eager --instances 1,per-core[/bold]",
+    "Begin with: [bold]pinstripe bench random:minilm-l6 --baseline torch-eager --instances 1,per-core "
+    "--scenario offline[/bold]",
 )
 app.command()(doctor)
 app.command()(place)
@@ -38,28 +40,37 @@ def _print_version(asked: bool) -> None:  # noqa: FBT001 - the form of a typer c
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _options(
+    context: typer.Context,
     *,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     del version
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def _say(message: str) -> None:
+    typer.echo(f"pinstripe: error: {' '.join(message.split())}", err=True)
 
 
 def main() -> NoReturn:
     """Run the command line; exit with 0, 1 (it failed), 2 (it cannot be had as asked) or 130 (Ctrl-C)."""
     try:
-        app()
+        # Typer returns the code of an early end (help, version, Ctrl-C), and None when a command has run.
+        sys.exit(app(standalone_mode=False))
     except PinstripeError as error:
-        message = " ".join(str(error).split())
-        typer.echo(f"pinstripe: error: {message}", err=True)
+        _say(str(error))
         sys.exit(2 if isinstance(error, UsageError) else 1)
-    except KeyboardInterrupt:
+    except _CommandLineError as error:
+        _say(f"{error.format_message().rstrip('.')}; see `pinstripe --help`")
+        sys.exit(2)
+    except (KeyboardInterrupt, typer.Abort):
         sys.exit(_INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output has gone, as in `pinstripe … | head`; nothing more can be written there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    sys.exit(0)

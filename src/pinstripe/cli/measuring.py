@@ -11,13 +11,13 @@ from importlib import metadata
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from pinstripe.bench import Grid, Host, Limits, Record, RecordFile, Setup, make_grid, run_grid, set_up
+from pinstripe.bench import Grid, Host, Limits, Record, RecordFile, Setup, Skipped, make_grid, run_grid, set_up
 from pinstripe.cli.trials import print_runs
 from pinstripe.configuration import Configuration, Workload
 from pinstripe.engines import engine, prepare
-from pinstripe.errors import ExecutionError
+from pinstripe.errors import ExecutionError, PlacementError
 from pinstripe.machine import Machine
 from pinstripe.models import Network, Overrides, resolve
 
@@ -43,17 +43,14 @@ def measure(
         PinstripeError: Something cannot be had as asked, or failed; what was measured before is kept.
         KeyboardInterrupt: Ctrl-C; likewise.
     """
-    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))  # stop in order, whoever asks
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stop in order, whoever asks
     screen = Console(stderr=True)
     # A status line is for people; rich draws nothing where standard error is not a terminal.
     with screen.status("reading the model, exporting it if an engine needs that"):
         network = resolve(model, revision=revision, overrides=overrides)
-        setups = [
-            set_up(one, machine, network, lambda one: prepare(engine(one.engine), network, file=one.file))
-            for one in configurations
-        ]
-    grid = make_grid(_distinct(setups), workloads, network)
-    for skipped in grid.skipped:
+        setups, impossible = _set_up_all(configurations, machine, network)
+    grid = make_grid(setups, workloads, network)
+    for skipped in (*impossible, *grid.skipped):
         screen.print(f"skipped: {skipped.label}: {skipped.reason}", highlight=False, soft_wrap=True)
     for warning in dict.fromkeys(text for setup in setups if setup.placement for text in setup.placement.warnings):
         screen.print(f"note: {warning}", highlight=False, soft_wrap=True)
@@ -99,12 +96,12 @@ async def _run(
     keep: Callable[[Record], None],
     screen: Console,
 ) -> None:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=screen, transient=True) as progress:
+    columns = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=screen, transient=True) as progress:
         task = progress.add_task("starting", total=grid.trials * repeats)
 
         def show(repeat: int, setup: Setup, workload: Workload) -> None:
-            progress.update(task, description=f"{setup.configuration.label}, {workload.label}, round {repeat + 1}")
+            progress.update(task, description=f"{repeat + 1}: {setup.configuration.label}, {workload.shape}")
 
         measured = run_grid(
             grid,
@@ -122,9 +119,32 @@ async def _run(
                 progress.advance(task)
 
 
-def _distinct(setups: Sequence[Setup]) -> list[Setup]:
-    """Two wishes may come to the same configuration, such as one instance and one a core on a single core."""
-    return [one for index, one in enumerate(setups) if one not in setups[:index]]
+def _set_up_all(
+    configurations: Sequence[Configuration], machine: Machine, network: Network
+) -> tuple[list[Setup], list[Skipped]]:
+    """Return the configurations that this machine can hold, and those it cannot.
+
+    Raises:
+        PlacementError: It can hold none of them; the message is the first one's.
+    """
+    setups: list[Setup] = []
+    impossible: list[Skipped] = []
+    for configuration in configurations:
+        try:
+            setup = set_up(
+                configuration, machine, network, lambda one: prepare(engine(one.engine), network, file=one.file)
+            )
+        except PlacementError as error:
+            if len(configurations) == 1:
+                raise
+            impossible.append(Skipped(configuration.label, str(error)))
+            continue
+        # Two wishes may come to the same, such as one instance and one a core on a single core.
+        if setup not in setups:
+            setups.append(setup)
+    if not setups:
+        raise PlacementError(impossible[0].reason)
+    return setups, impossible
 
 
 def _host(grid: Grid) -> Host:

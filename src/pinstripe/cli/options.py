@@ -38,7 +38,10 @@ CoreKindOption = Annotated[str, typer.Option(help="On hybrid CPUs: performance, 
 Reserve = Annotated[int, typer.Option(help="Cores left free for everything else.")]
 Bind = Annotated[
     str | None,
-    typer.Option(help="Explicit CPUs in numactl's list syntax, | between instances.", metavar="'0-11|12-23'"),
+    typer.Option(
+        help="Explicit CPUs in numactl's list syntax, | between instances; decides how many there are.",
+        metavar="'0-11|12-23'",
+    ),
 ]
 
 

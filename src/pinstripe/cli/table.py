@@ -12,28 +12,34 @@ __all__ = ["print_trials"]
 
 _MIB: Final = 1 << 20
 _NEAR_CEILING: Final = 0.5
-_COLUMNS: Final = ("samples/s", "tokens/s", "p50 ms", "p90 ms", "p99 ms", "n", "RSS MiB", "ratio (95 % CI)")
+_LEAST_NAME_WIDTH: Final = 12
+_COLUMNS: Final = ("samples/s", "tokens/s", "p50 ms", "p90 ms", "p99 ms", "n", "MiB", "ratio (95 % CI)")
 
 
 def print_trials(trials: Sequence[Trial], console: Console) -> None:
-    """Print a table of trials, a block a workload, and remarks below it."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("configuration", no_wrap=True)
-    for column in _COLUMNS:
-        table.add_column(column, justify="right", no_wrap=True)
+    """Print the trials, a table for each workload with equal columns, and remarks below.
+
+    Numbers are never cut: where the window is narrow, the configurations' names are folded.
+    """
+    cells = {id(trial): _cells(trial.result) for trial in trials}
+    widths = [max(map(len, column)) for column in zip(_COLUMNS, *cells.values(), strict=True)]
     for workload in dict.fromkeys(trial.workload for trial in trials):
-        table.add_row(f"[bold]{workload.label}[/bold]")
+        table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
+        table.add_column("configuration", overflow="fold", min_width=_LEAST_NAME_WIDTH)
+        for name, width in zip(_COLUMNS, widths, strict=True):
+            table.add_column(name, justify="right", no_wrap=True, width=width)
         for trial in trials:
             if trial.workload == workload:
-                table.add_row(f"  {trial.configuration.label}", *_cells(trial.result))
-    console.print(table)
+                table.add_row(trial.configuration.label, *cells[id(trial)])
+        console.print(workload.label, style="bold", highlight=False)
+        console.print(table)
     for remark in dict.fromkeys(remark for trial in trials for remark in _remarks(trial)):
         console.print(remark, style="yellow", highlight=False)
 
 
 def _cells(result: Result | None) -> list[str]:
     if result is None:
-        return ["failed"]
+        return ["failed", *[""] * (len(_COLUMNS) - 1)]
     return [
         _number(result.samples_per_s),
         f"{result.tokens_per_s:,.0f}",
@@ -57,7 +63,7 @@ def _ratio(ratio: Ratio | None) -> str:
         return "1 (base)"
     if ratio.low is None or ratio.high is None:
         return f"{ratio.value:.2f} (one pair)"
-    return f"{ratio.value:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
+    return f"{ratio.value:.2f} ({_number(ratio.low)}-{_number(ratio.high)})"
 
 
 def _remarks(trial: Trial) -> list[str]:
@@ -65,6 +71,8 @@ def _remarks(trial: Trial) -> list[str]:
     remarks = [f"{label}: {failure}" for failure in trial.failures]
     if trial.result and not trial.result.steady:
         remarks.append(f"{label}: times had not settled when the warm-up ended; measure longer")
+    if trial.result and not trial.result.complete:
+        remarks.append(f"{label}: the window's upper bound came before the least number of forwards; raise --max-time")
     if trial.result and trial.result.parent_cpu > _NEAR_CEILING:
         remarks.append(
             f"{label}: the parent used {trial.result.parent_cpu:.0%} of a CPU, above half of the pool's ceiling; "

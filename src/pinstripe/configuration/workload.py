@@ -40,7 +40,12 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def label(self) -> str:
         """A short name for tables, such as `offline, batch 8 x 128 tokens`."""
-        return f"{self.scenario}, batch {self.batch} x {self.sequence_tokens} tokens"
+        return f"{self.scenario}, batch {self.shape} tokens"
+
+    @property
+    def shape(self) -> str:
+        """Batch and sequence length, such as `8 x 128`."""
+        return f"{self.batch} x {self.sequence_tokens}"
 
     def shard(self, instances: int) -> int:
         """Return how many texts of a batch each instance takes.
