@@ -22,10 +22,37 @@ def test_limit_is_ten_times_the_predicted_time_for_long_batches() -> None:
     """1600 tokens at 0.1 s per 100 tokens are predicted to take 1.6 s; 16 s is the limit."""
     patience = Patience()
     patience.learn(_batch(1, 100), 100_000_000)
-    patience.learn(_batch(1, 100), 50_000_000)
 
     assert patience.predicted_s(_batch(4, 400)) == 1.6
     assert patience.limit_s(_batch(4, 400)) == 16
+
+
+def test_prediction_is_that_of_like_batches() -> None:
+    """Tiny batches, whose time is all overhead, say nothing of large ones once a large one was seen."""
+    patience = Patience()
+    patience.learn(_batch(1, 2), 500_000_000)
+    patience.learn(_batch(8, 512), 1_000_000_000)
+
+    assert patience.limit_s(_batch(8, 512)) == 10
+    assert patience.limit_s(_batch(8, 500)) <= 10
+    assert patience.predicted_s(_batch(1, 2)) == 0.5
+
+
+def test_one_stall_is_forgotten() -> None:
+    """A batch that once took a second among many of 20 ms does not raise the prediction."""
+    patience = Patience()
+    for duration_ms in (20, 1000, 20, 20, 20):
+        patience.learn(_batch(1, 128), duration_ms * 1_000_000)
+
+    assert patience.predicted_s(_batch(1, 128)) == 0.02
+
+
+def test_no_prediction_is_patient_for_ever() -> None:
+    """Half a second for two tokens does not make 64 x 512 wait for days: an hour is the most."""
+    patience = Patience()
+    patience.learn(_batch(1, 2), 500_000_000)
+
+    assert patience.limit_s(_batch(64, 512)) == 3600
 
 
 def test_first_batch_has_minutes() -> None:

@@ -87,7 +87,7 @@ class FrameReader(Generic[M]):
         try:
             message = self._decoder.decode(view[_HEADER.size : body_end])
             arrays = _split(view[body_end:], getattr(message, "arrays", ()))
-        except (msgspec.DecodeError, ValueError, TypeError) as error:
+        except (msgspec.DecodeError, ValueError, TypeError, OverflowError) as error:
             raise WorkerError(f"a frame cannot be read: {error}; are both sides of one pinstripe version?") from error
         return message, arrays
 
@@ -96,8 +96,8 @@ def _split(payload: memoryview, headers: tuple[ArrayHeader, ...]) -> dict[str, N
     arrays: dict[str, NDArray[Any]] = {}
     offset = 0
     for header in headers:
-        if header.dtype not in _DTYPES:
-            raise ValueError(f"array {header.name} has type {header.dtype}")
+        if header.dtype not in _DTYPES or min(header.shape, default=0) < 0:
+            raise ValueError(f"array {header.name} is {header.dtype} of shape {header.shape}")
         dtype = np.dtype(header.dtype)
         count = 1
         for extent in header.shape:

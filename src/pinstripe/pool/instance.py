@@ -41,7 +41,7 @@ _PREFETCH_BELOW_S: Final = 0.05
 trip) is then a noticeable part, and a batch that waits behind another is not held up for long."""
 _SOCKET_BUFFER_BYTES: Final = 1 << 20
 _GRACE_S: Final = 2.0
-_REPORT_S: Final = 60.0
+_REPORT_S: Final = 10.0
 
 
 class Instance(asyncio.Protocol):
@@ -104,7 +104,7 @@ class Instance(asyncio.Protocol):
             for end in (ours, theirs):
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BUFFER_BYTES)
             try:
-                process = start_worker(spec, theirs.fileno())
+                process = await _start_beside(spec, theirs.fileno())
             except BaseException:
                 ours.close()
                 raise
@@ -160,9 +160,10 @@ class Instance(asyncio.Protocol):
         """Send a batch to the worker."""
         if not self.jobs:
             self._patience.progress()
+        job.id = next(self._ids)
         self.jobs.append(job)
         arrays = _batch_arrays(job.batch)
-        self._send(RunBatch(id=next(self._ids), arrays=array_headers(arrays)), arrays)
+        self._send(RunBatch(id=job.id, arrays=array_headers(arrays)), arrays)
 
     async def report(self) -> Report:
         """Return what is in effect in the worker, once it has run the batches before.
@@ -172,20 +173,23 @@ class Instance(asyncio.Protocol):
         """
         if self._verdict is not None:
             raise self._verdict
+        if not self.jobs:
+            self._patience.progress()
         future: asyncio.Future[Report] = asyncio.get_running_loop().create_future()
         self._reports.append(future)
         self._send(ReportRequest())
-        try:
-            return await asyncio.wait_for(future, _REPORT_S)
-        except TimeoutError as error:
-            raise WorkerHungError(f"instance {self.index} did not report within {_REPORT_S:g} s") from error
+        return await future
 
     def tick(self, elapsed_s: float) -> None:
-        """Stop the worker if it has made no progress for longer than its batch allows."""
-        if not self.jobs or self._verdict is not None:
+        """Notice a worker that has ended, and stop one that has made no progress for longer than its work allows."""
+        if self._verdict is not None:
+            return
+        if self.process.poll() is not None:
+            self._transport.abort()  # a process that it left behind may hold the other end open for ever
+        if not self.jobs and not self._reports:
             return
         silent_s = self._patience.tick(elapsed_s)
-        limit_s = self._patience.limit_s(self.jobs[0].batch)
+        limit_s = self._patience.limit_s(self.jobs[0].batch) if self.jobs else _REPORT_S
         if silent_s > limit_s:
             self._end(
                 WorkerHungError(
@@ -224,26 +228,37 @@ class Instance(asyncio.Protocol):
         match message:
             case BatchDone():
                 self._finish(message, arrays)
-            case BatchFailed():
-                self._next_job().fail(WorkerError(f"instance {self.index} failed on a batch: {message.message}"))
-            case Ready(load_ns=load_ns, first_forward_ns=first_forward_ns):
-                self.load_ns, self.first_forward_ns = load_ns, first_forward_ns
+            case BatchFailed(id=number, message=text):
+                self._next_job(number).fail(WorkerError(f"instance {self.index} failed on a batch: {text}"))
+            case Ready(protocol_version=version) if version == PROTOCOL_VERSION and not self._loaded.done():
+                self.load_ns, self.first_forward_ns = message.load_ns, message.first_forward_ns
                 self._loaded.set_result(None)
-            case LoadFailed(usage=usage, message=text):
+            case LoadFailed(usage=usage, message=text) if not self._loaded.done():
                 error = EngineError(text) if usage else StartError(f"instance {self.index} cannot load: {text}")
                 self._loaded.set_exception(error)
-            case Report():
-                self._reports.popleft().set_result(message)
+            case Report() if self._reports:
+                self._patience.progress()
+                report = self._reports.popleft()
+                if not report.done():  # whoever asked may have given up
+                    report.set_result(message)
+            case _:
+                raise WorkerError(f"instance {self.index} sent a {type(message).__name__} that nobody asked for")
         if self.has_room:
             self._on_room(self)
 
-    def _next_job(self) -> Job:
-        """Return the batch that was running; workers answer in order."""
+    def _next_job(self, number: int) -> Job:
+        """Return the batch that was running; workers answer in order.
+
+        Raises:
+            WorkerError: The answer is to another one.
+        """
+        if not self.jobs or self.jobs[0].id != number:
+            raise WorkerError(f"instance {self.index} answered batch {number}, which it does not run")
         self._patience.progress()
         return self.jobs.popleft()
 
     def _finish(self, done: BatchDone, arrays: dict[str, NDArray[Any]]) -> None:
-        job = self._next_job()
+        job = self._next_job(done.id)
         self._patience.learn(job.batch, done.finished_ns - done.started_ns)
         self.batches_done += 1
         if job.future.done():  # whoever asked has given up
@@ -270,11 +285,11 @@ class Instance(asyncio.Protocol):
 
     async def _bury(self) -> None:
         """Wait for the process, kill it if it lingers, and tell everyone who still waits."""
-        await asyncio.to_thread(self.process.stop if self._closing else self.process.wait, _GRACE_S)
-        code = self.process.stop(0.0)
-        error = self._verdict or WorkerDiedError(
-            f"instance {self.index} (pid {self.process.pid}) {_how_it_ended(code)}; {self._last_words()}"
-        )
+        if not self._closing:
+            await asyncio.to_thread(self.process.wait, _GRACE_S)
+        ended = self.process.poll()
+        await asyncio.to_thread(self.process.stop, _GRACE_S if self._closing else 0.0)
+        error = self._verdict or self._obituary(ended)
         self._verdict = error
         was_ready = self._loaded.done() and self._loaded.exception() is None
         if not self._loaded.done():
@@ -289,6 +304,13 @@ class Instance(asyncio.Protocol):
         for job in jobs:
             if self._closing:
                 job.fail(error)
+
+    def _obituary(self, code: int | None) -> WorkerError:
+        if self._closing:
+            return WorkerError(f"instance {self.index} was closed before the batch was done")
+        return WorkerDiedError(
+            f"instance {self.index} (pid {self.process.pid}) {_how_it_ended(code)}; {self._last_words()}"
+        )
 
     def _last_words(self) -> str:
         lines = [line.strip() for line in self.process.output_tail().splitlines() if line.strip()]
@@ -310,9 +332,29 @@ def _joined_if_small(buffers: list[bytes | memoryview]) -> list[bytes | memoryvi
     return [b"".join(buffers)] if sum(map(len, buffers)) < _SOCKET_BUFFER_BYTES else buffers
 
 
-def _how_it_ended(code: int) -> str:
+def _how_it_ended(code: int | None) -> str:
+    if code is None:
+        return "closed its connection without ending"
     if code == -signal.SIGKILL:
-        return "was ended by SIGKILL, as the kernel does when memory runs out"
+        return "was ended by SIGKILL, by somebody or because memory ran out"
     if code < 0:
         return f"was ended by {signal.Signals(-code).name}"
     return f"exited with code {code}"
+
+
+async def _start_beside(spec: WorkerSpec, fd: int) -> Process:
+    """Start a worker while the event loop goes on.
+
+    Raises:
+        StartError: It could not be started as asked.
+    """
+    starting = asyncio.ensure_future(asyncio.to_thread(start_worker, spec, fd))
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await asyncio.wait([starting])
+        if starting.exception() is None:
+            starting.result().stop(0.0)
+        raise
+    except RuntimeError as error:  # how Python says that it cannot have another thread
+        raise StartError(f"cannot start a worker: {error}; allow more processes (ulimit -u, pids.max)") from error

@@ -18,6 +18,7 @@ class Job:
         future: Gets the result or the error.
         submitted_ns: When it was handed to the pool.
         instance: Index of the only instance that may run it, or None.
+        id: Number of the message that carries it; of the last one, if it was sent more than once.
         avoid: Index of the instance that died over it, which should not get it again.
     """
 
@@ -25,6 +26,7 @@ class Job:
     future: asyncio.Future[BatchResult]
     submitted_ns: int
     instance: int | None
+    id: int = -1
     avoid: int | None = None
 
     def fail(self, error: BaseException) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
-from pinstripe.errors import PinstripeError, UsageError, WorkerError
+from pinstripe.errors import ConfigurationError, PinstripeError, UsageError, WorkerError
 from pinstripe.models import TokenBatch
 from pinstripe.pool.evidence import InstanceEvidence, gather_evidence
 from pinstripe.pool.executor import BatchResult
@@ -18,6 +18,8 @@ from pinstripe.pool.spec import WorkerSpec
 __all__ = ["Pool"]
 
 _TICK_S: Final = 0.5
+_SUSPENDED_ABOVE_S: Final = 2.0
+"""A tick that takes longer means that this process did not run meanwhile."""
 _FIRST_BACK_OFF_S: Final = 0.5
 _LONGEST_BACK_OFF_S: Final = 30.0
 _MOST_DEATHS: Final = 6
@@ -25,7 +27,11 @@ _MOST_DEATHS: Final = 6
 
 
 class Pool:
-    """An `Executor` of pinned worker processes. Used from one event loop; leaves no process behind."""
+    """An `Executor` of pinned worker processes. Used from one event loop; leaves no process behind.
+
+    Attributes:
+        suspended_s: Seconds in which this process seems to have been suspended since the pool was opened.
+    """
 
     def __init__(self, specs: Sequence[WorkerSpec], *, restart: bool = True, load_timeout_s: float = 600.0) -> None:
         """Describe a pool; entering it as a context, or `open`, starts it.
@@ -34,7 +40,12 @@ class Pool:
             specs: One worker each, at least one.
             restart: Whether a worker that ended is started again, with growing pauses; if not, its batches fail.
             load_timeout_s: Time that a worker has to get ready.
+
+        Raises:
+            ConfigurationError: There is no specification.
         """
+        if not specs:
+            raise ConfigurationError("a pool of no workers can run nothing; give it at least one")
         self._specs = tuple(specs)
         self._restart = restart
         self._load_timeout_s = load_timeout_s
@@ -45,6 +56,7 @@ class Pool:
         self._given_up: dict[int, WorkerError] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
+        self.suspended_s = 0.0
 
     async def open(self) -> None:
         """Start all workers and wait until each has loaded its model.
@@ -80,10 +92,15 @@ class Pool:
         Without `instance`, a batch whose worker died or hung is run once more on another instance.
 
         Raises:
-            WorkerError: The batch could not be run, or the pool is closed.
+            WorkerError: The batch could not be run, or the pool is not open.
+            ConfigurationError: There is no instance of that index.
         """
         if self._closed:
             raise WorkerError("the pool is closed; open a new one")
+        if not self._instances:
+            raise WorkerError("the pool is not open yet; enter it with `async with`, or await open()")
+        if instance is not None and not 0 <= instance < self.capacity:
+            raise ConfigurationError(f"there is no instance {instance}; use 0 to {self.capacity - 1}")
         job = Job(batch, asyncio.get_running_loop().create_future(), time.monotonic_ns(), instance)
         self._enqueue(job)
         return await job.future
@@ -216,6 +233,7 @@ class Pool:
         while True:
             await asyncio.sleep(_TICK_S)
             now = time.monotonic()
+            self.suspended_s += max(0.0, now - before - _SUSPENDED_ABOVE_S)
             for instance in self._instances:
                 instance.tick(now - before)
             before = now

@@ -44,7 +44,8 @@ def start_worker(spec: WorkerSpec, fd: int) -> Process:
         StartRequest(
             # -P: a file in the working directory that is named like a module must not be imported in its place.
             argv=(spec.python, "-P", "-m", "pinstripe.pool.worker", str(fd)),
-            cpus=spec.cpus,
+            # Not None: an unpinned worker gets what the main thread has, whichever thread starts it.
+            cpus=spec.cpus or tuple(sorted(os.sched_getaffinity(os.getpid()))),
             memory_policy=spec.memory_policy,
             nodes=spec.nodes,
             environment=thread_environment(spec.load.threads, os.environ),

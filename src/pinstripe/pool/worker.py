@@ -81,7 +81,8 @@ class _Worker:
             return 0
         moved = 0
         for task in Path("/proc/self/task").iterdir():
-            with suppress(ProcessLookupError):  # the thread may have ended meanwhile
+            # The thread may have ended, or a CPU been taken away, meanwhile; what then strays, the evidence shows.
+            with suppress(OSError):
                 if os.sched_getaffinity(int(task.name)) != self._cpus:
                     os.sched_setaffinity(int(task.name), self._cpus)
                     moved += 1
@@ -171,6 +172,7 @@ def _run(worker: _Worker, batch_id: int, batch: TokenBatch, channel: _Channel) -
 def main() -> None:
     """Serve the socket whose file descriptor is the only argument, until the parent closes it."""
     connection = socket.socket(fileno=int(sys.argv[1]))
+    connection.set_inheritable(False)
     with suppress(BrokenPipeError, ConnectionResetError):  # the parent is gone, and with it the need for an answer
         _serve(_Channel(connection))
     # Frameworks' thread pools and destructors can hang or crash at interpreter exit; nothing is left to save.
