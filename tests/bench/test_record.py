@@ -120,3 +120,21 @@ def test_repeats_of_a_trial_are_pooled(record: Record) -> None:
     assert trial.result.n == 21
     assert trial.result.samples_per_s == 110
     assert trial.result.repeats == (100, 300, 110)
+
+
+def test_two_writers_do_not_overwrite_each_other(record: Record, tmp_path: Path) -> None:
+    """A file that one run appends to is refused to another, and is not removed by it."""
+    first = RecordFile(tmp_path / "records.jsonl")
+    with pytest.raises(RecordError, match="another run is writing"):
+        RecordFile(tmp_path / "records.jsonl")
+    first.append(record)
+    first.close()
+
+    assert read_records(tmp_path / "records.jsonl") == [record]
+
+
+def test_empty_file_is_said(tmp_path: Path) -> None:
+    """A file left by a run that was killed before its first record is no result."""
+    (tmp_path / "records.jsonl").touch()
+    with pytest.raises(RecordError, match="holds no record"):
+        read_records(tmp_path / "records.jsonl")

@@ -18,7 +18,7 @@ from pinstripe.engines import Artefact, LoadRequest, engine, prepare
 from pinstripe.engines.export import export
 from pinstripe.engines.export_request import ExportRequest
 from pinstripe.engines.torch_eager import load_network
-from pinstripe.errors import EngineError
+from pinstripe.errors import EngineError, ExecutionError
 from pinstripe.models import Network
 from pinstripe.testing.engine_conformance import make_batch
 from pinstripe.testing.fake_engine import fake_network
@@ -152,10 +152,30 @@ def test_export_needs_torch(tiny: Callable[[str], Network], tmp_path: Path, monk
     assert [path.name for path in (cache_directory() / "exports").iterdir() if path.is_dir()] == []
 
 
+@pytest.mark.filterwarnings("ignore")  # of the exporter, as in the process that exports
+def test_a_graph_that_cannot_be_written(tiny: Callable[[str], Network], tmp_path: Path) -> None:
+    """OpenVINO's error, which does not tell why, becomes a failure that names the file."""
+    pytest.importorskip("openvino")
+    (tmp_path / "model.xml").mkdir()
+    with pytest.raises(ExecutionError, match=r"openvino cannot write .*model\.xml: .*; is there space left"):
+        export(ExportRequest(network=tiny("distilbert-embedding"), format="openvino"), tmp_path)
+
+
+def test_what_the_system_says_is_one_line(tmp_path: Path) -> None:
+    """The exporting process hands on an error of the system, such as of a full disk, without a traceback."""
+    command = [sys.executable, "-m", "pinstripe.engines.export", str(tmp_path / "gone")]
+    # Standard input stays open meanwhile: its end would stop the process.
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        errors = process.stderr.read()
+    assert process.returncode == 1
+    assert errors.splitlines() == [f"[Errno 2] No such file or directory: '{tmp_path}/gone/request.json'"]
+
+
 def test_a_crash_is_told_by_its_last_lines(directory: Path, tmp_path: Path) -> None:
     """An export that fails in an unforeseen way shows the end of what it wrote, on one line."""
     python = _script(tmp_path / "python", "echo first >&2", "echo Segmentation fault >&2", "exit 139")
-    with pytest.raises(EngineError, match=r"cannot export fake to onnx with .*python: first \| Segmentation fault$"):
+    with pytest.raises(ExecutionError, match=r"cannot export fake to onnx with .*python: first \| Segmentation fault$"):
         prepare(_ONNX, _network(directory), python=python)
 
 
@@ -163,7 +183,7 @@ def test_export_is_bounded(directory: Path, tmp_path: Path, monkeypatch: pytest.
     """An export that does not end is stopped, and its process is gone."""
     monkeypatch.setattr(importlib.import_module("pinstripe.engines.prepare"), "_EXPORT_LIMIT_S", 0.5)
     python = _script(tmp_path / "python", f"echo $$ > {tmp_path}/pid", "exec sleep 60")
-    with pytest.raises(EngineError, match="not done after"):
+    with pytest.raises(ExecutionError, match=r"not done after .*; use engine torch-eager"):
         prepare(_ONNX, _network(directory), python=python)
     assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
 

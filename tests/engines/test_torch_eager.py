@@ -69,6 +69,16 @@ def test_a_lower_math_mode_is_refused(
         _load(tiny("distilbert-embedding"))
 
 
+def test_a_lower_matmul_precision_is_refused(tiny: Callable[[str], Network]) -> None:
+    """Matrices multiplied in less than float32, as torch can be told, are not called float32."""
+    torch.set_float32_matmul_precision("high")
+    try:
+        with pytest.raises(EngineError, match="in high precision; unset TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"):
+            _load(tiny("distilbert-embedding"))
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
 def test_threads(tiny: Callable[[str], Network]) -> None:
     """The number asked for is in effect; without one, it is left as it was."""
     network = tiny("distilbert-embedding")

@@ -1,5 +1,6 @@
 """Element types of weights, read without the libraries that made the files; those libraries are the judges."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,27 @@ def test_quantized_onnx_is_refused(quantized: Path) -> None:
     assert "int8" in weight_types(quantized)
     with pytest.raises(EngineError, match=r"model_quantized\.onnx has int8 weights.*--file"):
         check_float32_weights(quantized, rounded=False)
+
+
+@given(data=st.data())
+def test_changed_onnx_gives_a_clear_error(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Whatever bytes are changed, amid a message too, nothing but an EngineError is raised."""
+    content = bytearray(_onnx_model(np.ones((3, 4), np.float16), np.ones((5, 6), np.float32)).SerializeToString())
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.mktemp("changed") / "model.onnx"
+    path.write_bytes(content)
+    with suppress(EngineError):
+        weight_types(path)
+
+
+@pytest.mark.timeout(10)
+def test_endless_numbers_are_refused(tmp_path: Path) -> None:
+    """A number of a million digits is no number of a protocol buffer (64 bits), and is not worked out."""
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"\x08" + b"\xff" * 1_000_000)
+    with pytest.raises(EngineError, match="no protocol buffer"):
+        weight_types(path)
 
 
 @given(cut=st.integers(0, 400))

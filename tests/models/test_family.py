@@ -92,6 +92,19 @@ def test_max_tokens_is_the_longest_input_that_runs(family: str, tmp_path: Path) 
             )
 
 
+@pytest.mark.parametrize("family", LEARNED_POSITIONS)
+def test_first_position_is_the_one_that_transformers_looks_up(family: str, tmp_path: Path) -> None:
+    """Whoever gives position ids to a graph gives those that the model itself would use."""
+    model = tiny(family, tmp_path)
+    asked: list[int] = []
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings"):
+            module.register_forward_pre_hook(lambda _, given: asked.append(int(given[0].flatten()[0])))
+    with torch.inference_mode():
+        model(input_ids=torch.full((1, 4), 7), attention_mask=torch.ones(1, 4, dtype=torch.int64))
+    assert asked == [models.first_position(family, model.config.pad_token_id)]
+
+
 def test_nomic_as_published_before_transformers_knew_it(build: Callable[..., Path]) -> None:
     """nomic-embed-text-v1.5: the key names of GPT-2, 12 layers of 768, 8192 positions."""
     config = {"model_type": "nomic_bert", "n_embd": 768, "n_head": 12, "n_inner": 3072, "n_layer": 12}

@@ -267,6 +267,22 @@ def test_remote_code_is_never_trusted(build: Build) -> None:
     assert "never run" in said
 
 
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"architectures": CLASSIFIER, "num_labels": 10**30},
+        {"architectures": CLASSIFIER, "num_labels": -1},
+        {"architectures": CLASSIFIER, "num_labels": "two"},
+        {"architectures": {"a": 1}},
+        {"architectures": [["BertModel"]]},
+    ],
+)
+def test_values_that_make_no_sense(build: Callable[..., Path], config: dict[str, Any]) -> None:
+    """What cannot be a number of labels or a list of architectures is refused by name, and not worked with."""
+    assert list(config)[-1] in message(build(**config))
+
+
 @pytest.mark.parametrize("name", ["onnx/model.onnx", "model.onnx", "openvino/openvino_model.xml"])
 def test_an_exported_model_alone_is_enough(build: Build, name: str) -> None:
     """The engine that is chosen decides whether it can run it."""

@@ -1,5 +1,6 @@
 """What a trial leaves: everything needed to trust, compare and repeat it."""
 
+import fcntl
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Final
 import msgspec
 
 from pinstripe.bench.measurement import Measurement
+from pinstripe.bench.scenarios import Limits
 from pinstripe.configuration import Configuration, Workload
 from pinstripe.engines import Artefact
 from pinstripe.errors import RecordError
@@ -58,9 +60,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         configuration: How it ran.
         placement: Where; None for unpinned instances.
         workload: What was asked of it.
+        limits: How long it was to be measured.
         measurement: What came of it; None if it failed.
         failure: Why it failed; None if it did not.
         counters: What control groups and the hypervisor took away during the window; None if it failed.
+        suspended_s: Seconds in which the parent seems to have been suspended while the configuration was measured.
         parent_cpus: CPUs that the parent ran on meanwhile: those that no instance has, if there are any; None for all
             that it may use.
         parent_cpu: Share of one CPU that the parent used, warm-up included. At 1 the parent is the bottleneck, which is
@@ -80,9 +84,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     configuration: Configuration
     placement: Placement | None
     workload: Workload
+    limits: Limits
     measurement: Measurement | None = None
     failure: Failure | None = None
     counters: Counters | None = None
+    suspended_s: float | None = None
     parent_cpus: tuple[int, ...] | None = None
     parent_cpu: float | None = None
     evidence: tuple[InstanceEvidence, ...] = ()
@@ -92,17 +98,20 @@ class RecordFile:
     """A file of records that grows line by line; what is in it stays whole whatever happens."""
 
     def __init__(self, path: Path) -> None:
-        """Open or create a file for appending.
+        """Open or create a file for appending; nobody else can meanwhile.
 
         Raises:
-            RecordError: It cannot be opened, or its last line was cut off.
+            RecordError: It cannot be opened, another process appends to it, or its last line was cut off.
         """
         self.path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._size = os.fstat(self._file).st_size
             whole = self._size == 0 or os.pread(self._file, 1, self._size - 1) == b"\n"
+        except BlockingIOError as error:
+            raise RecordError(f"another run is writing to {path}; wait for it, or name another file") from error
         except OSError as error:
             raise RecordError(f"cannot write records to {path}: {error.strerror}; name another file") from error
         if not whole:
@@ -130,9 +139,9 @@ class RecordFile:
 
     def close(self) -> None:
         """Close the file; one without any record is removed."""
-        os.close(self._file)
         if self._size == 0 and self.path.is_file():
             self.path.unlink()
+        os.close(self._file)
 
 
 def read_records(path: Path) -> list[Record]:
@@ -145,6 +154,8 @@ def read_records(path: Path) -> list[Record]:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise RecordError(f"cannot read {path}: {error.strerror}") from error
+    if lines == [b""]:
+        raise RecordError(f"{path} holds no record; was the run ended before its first measurement?")
     if lines[-1]:
         raise RecordError(f"line {len(lines)} of {path} is cut off; delete it to read the {len(lines) - 1} before it")
     return [_parse(line, number, path) for number, line in enumerate(lines[:-1], 1)]

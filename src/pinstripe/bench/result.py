@@ -34,9 +34,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         engine_ms: Median duration of a forward pass.
         pool_ms: Median time of a batch outside the worker.
         repeats: Samples per second of each repeat.
-        ratio: Samples per second compared with the first configuration under the same workload; None for that itself.
+        ratio: Samples per second compared with the first configuration under the same workload; None for that itself,
+            or where no round has both.
         complete: Whether every window met its minimums.
         steady: Whether every warm-up had settled.
+        suspended_s: Seconds in which the parent seems to have been suspended, over the repeats.
         parent_cpu: Largest share of one CPU that the parent used in any repeat; above one half the pool is near its
             ceiling.
         throttled: Whether control groups held the instances back in any repeat; None where the kernel does not say.
@@ -54,6 +56,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     ratio: Ratio | None
     complete: bool
     steady: bool
+    suspended_s: float
     parent_cpu: float
     throttled: bool | None
 
@@ -62,6 +65,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """A configuration under a workload, with what came of it.
 
     Attributes:
+        model: The model, as the user named it.
         configuration: How it ran.
         workload: What was asked of it.
         result: What it came to; None if no repeat succeeded.
@@ -69,6 +73,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
         evidence: What took effect in each instance, of the last repeat that has it.
     """
 
+    model: str
     configuration: Configuration
     workload: Workload
     result: Result | None
@@ -97,6 +102,7 @@ def summarize(records: Sequence[Record]) -> list[Trial]:
 def _trial(records: Sequence[Record], base: Sequence[Record] | None) -> Trial:
     with_evidence = [record.evidence for record in records if record.evidence]
     return Trial(
+        model=records[0].network.name,
         configuration=records[0].configuration,
         workload=records[0].workload,
         result=_result(records, base),
@@ -132,6 +138,7 @@ def _result(records: Sequence[Record], base: Sequence[Record] | None) -> Result 
         ratio=None if base is None else _ratio(records, base),
         complete=all(one.complete for one in measurements),
         steady=all(one.warmup.steady for one in measurements),
+        suspended_s=sum(record.suspended_s for record in records if record.suspended_s is not None),
         parent_cpu=max(record.parent_cpu for record in records if record.parent_cpu is not None),
         throttled=any(throttled) if throttled else None,
     )

@@ -121,9 +121,11 @@ async def run_grid(
             configuration=setup.configuration,
             placement=setup.placement,
             workload=workload,
+            limits=limits,
             measurement=measured.measurement if measured and not reason else None,
             failure=Failure(message=reason) if reason else None,
             counters=measured.counters if measured else None,
+            suspended_s=measured.suspended_s if measured else None,
             parent_cpus=_spare_cpus(setup, machine),
             parent_cpu=measured.parent_cpu if measured else None,
             evidence=measured.evidence if measured else (),
@@ -143,6 +145,7 @@ async def run_grid(
 class _Outcome:
     measurement: Measurement
     counters: Counters
+    suspended_s: float
     parent_cpu: float
     evidence: tuple[InstanceEvidence, ...]
 
@@ -189,10 +192,17 @@ def _on_cpus(cpus: tuple[int, ...] | None) -> Iterator[None]:
 
 async def _measure_one(pool: Pool, part: TokenBatch, workload: Workload, limits: Limits) -> _Outcome:
     before, began_s, began_cpu_s = read_counters(), time.monotonic(), time.process_time()
+    suspended_s = pool.suspended_s
     measured = await _SCENARIOS[workload.scenario](pool, part, limits)
     counters = read_counters().since(before)
     parent_cpu = (time.process_time() - began_cpu_s) / (time.monotonic() - began_s)
-    return _Outcome(measured, counters, parent_cpu, tuple(await pool.evidence()))
+    return _Outcome(
+        measurement=measured,
+        counters=counters,
+        suspended_s=pool.suspended_s - suspended_s,
+        parent_cpu=parent_cpu,
+        evidence=tuple(await pool.evidence()),
+    )
 
 
 def _part(setup: Setup, workload: Workload, network: Network) -> TokenBatch:

@@ -86,7 +86,7 @@ def bench(
         float, typer.Option(min=0.05, max=86400, help="Most seconds of a measurement, whatever its forwards.")
     ] = 300.0,
     output: Annotated[
-        Path | None, typer.Option(help="File that records are appended to.", show_default="records/TIME.jsonl")
+        Path | None, typer.Option(help="File that records are appended to.", show_default="records/TIME-RUN.jsonl")
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -1,5 +1,6 @@
 """The `pinstripe` command."""
 
+import errno
 import os
 import sys
 from typing import Annotated, NoReturn, cast
@@ -24,6 +25,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
     help="Find how a BERT-like model runs best on the CPUs you have, and run it that way.\n\n"
     "Begin with: [bold]pinstripe bench random:minilm-l6 --baseline torch-eager --instances 1,per-core "
     "--scenario offline[/bold]",
@@ -61,7 +63,9 @@ def main() -> NoReturn:
     """Run the command line; exit with 0, 1 (it failed), 2 (it cannot be had as asked) or 130 (Ctrl-C)."""
     try:
         # Typer returns the code of an early end (help, version, Ctrl-C), and None when a command has run.
-        sys.exit(app(standalone_mode=False))
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code)
     except PinstripeError as error:
         _say(str(error))
         sys.exit(2 if isinstance(error, UsageError) else 1)
@@ -70,7 +74,12 @@ def main() -> NoReturn:
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(_INTERRUPTED)
-    except BrokenPipeError:
-        # The reader of our output has gone, as in `pinstripe … | head`; nothing more can be written there.
+    except OSError as error:
+        if error.errno not in {errno.EPIPE, errno.ENOSPC}:
+            raise
+        # The reader of our output has gone, as in `pinstripe … | head`, or the disk it goes to is full; what is still
+        # buffered must not fail once more when the interpreter ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if error.errno == errno.ENOSPC:
+            _say(f"cannot write the output: {error.strerror}")
         sys.exit(1)

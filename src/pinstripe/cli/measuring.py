@@ -4,11 +4,12 @@ import asyncio
 import platform
 import signal
 import uuid
-from collections.abc import Callable, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import aclosing, nullcontext
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -45,8 +46,8 @@ def measure(
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # stop in order, whoever asks
     screen = Console(stderr=True)
-    # A status line is for people; rich draws nothing where standard error is not a terminal.
-    with screen.status("reading the model, exporting it if an engine needs that"):
+    status = screen.status("reading the model, exporting it if an engine needs that")
+    with status if screen.is_terminal else nullcontext():
         network = resolve(model, revision=revision, overrides=overrides)
         setups, impossible = _set_up_all(configurations, machine, network)
     grid = make_grid(setups, workloads, network)
@@ -54,7 +55,8 @@ def measure(
         screen.print(f"skipped: {skipped.label}: {skipped.reason}", highlight=False, soft_wrap=True)
     for warning in dict.fromkeys(text for setup in setups if setup.placement for text in setup.placement.warnings):
         screen.print(f"note: {warning}", highlight=False, soft_wrap=True)
-    file = RecordFile(output or Path("records") / f"{datetime.now(UTC):%Y%m%d-%H%M%S}.jsonl")
+    run = uuid.uuid4().hex
+    file = RecordFile(output or Path("records") / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{run[:6]}.jsonl")
     records: list[Record] = []
 
     def keep(record: Record) -> None:
@@ -62,11 +64,12 @@ def measure(
         records.append(record)
 
     try:
-        asyncio.run(
+        _run_to_the_end(
             _run(
                 grid,
                 network=network,
                 machine=machine,
+                run=run,
                 repeats=repeats,
                 limits=limits,
                 keep=keep,
@@ -77,11 +80,9 @@ def measure(
         file.close()
         if records:
             print_runs(records, as_json=as_json)
-            screen.print(
-                f"{len(records)} of {grid.trials * repeats} measurements kept in {file.path}",
-                highlight=False,
-                soft_wrap=True,
-            )
+            failed = sum(record.failure is not None for record in records)
+            kept = f"{len(records)} of {grid.trials * repeats} measurements kept in {file.path}"
+            screen.print(f"{kept} ({failed} failed)" if failed else kept, highlight=False, soft_wrap=True)
     if all(record.failure for record in records):
         raise ExecutionError("no measurement succeeded; the reasons are above")
 
@@ -91,13 +92,15 @@ async def _run(
     *,
     network: Network,
     machine: Machine,
+    run: str,
     repeats: int,
     limits: Limits,
     keep: Callable[[Record], None],
     screen: Console,
 ) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=screen, transient=True) as progress:
+    _end_in_order_on(signal.SIGTERM, signal.SIGHUP)
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
         task = progress.add_task("starting", total=grid.trials * repeats)
 
         def show(repeat: int, setup: Setup, workload: Workload) -> None:
@@ -108,7 +111,7 @@ async def _run(
             network=network,
             machine=machine,
             host=_host(grid),
-            run=uuid.uuid4().hex,
+            run=run,
             repeats=repeats,
             limits=limits,
             on_step=show,
@@ -117,6 +120,22 @@ async def _run(
             async for record in measured:
                 keep(record)
                 progress.advance(task)
+
+
+def _run_to_the_end(coroutine: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine; a signal that cancels it is Ctrl-C to the caller."""
+    try:
+        asyncio.run(coroutine)
+    except asyncio.CancelledError as error:
+        raise KeyboardInterrupt from error
+
+
+def _end_in_order_on(*signals: signal.Signals) -> None:
+    """Cancel the running task on a signal, as asyncio does on Ctrl-C, so that workers are stopped and results shown."""
+    task = asyncio.current_task()
+    if task is not None:
+        for number in signals:
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
 
 
 def _set_up_all(

@@ -17,11 +17,12 @@ _COLUMNS: Final = ("samples/s", "tokens/s", "p50 ms", "p90 ms", "p99 ms", "n", "
 
 
 def print_trials(trials: Sequence[Trial], console: Console) -> None:
-    """Print the trials, a table for each workload with equal columns, and remarks below.
+    """Print the trials of a run: a table for each workload with equal columns, and remarks below.
 
     Numbers are never cut: where the window is narrow, the configurations' names are folded.
     """
-    cells = {id(trial): _cells(trial.result) for trial in trials}
+    first = {trial.workload: trial for trial in reversed(trials)}
+    cells = {id(trial): _cells(trial.result, base=first[trial.workload] is trial) for trial in trials}
     widths = [max(map(len, column)) for column in zip(_COLUMNS, *cells.values(), strict=True)]
     for workload in dict.fromkeys(trial.workload for trial in trials):
         table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
@@ -37,7 +38,7 @@ def print_trials(trials: Sequence[Trial], console: Console) -> None:
         console.print(remark, style="yellow", highlight=False)
 
 
-def _cells(result: Result | None) -> list[str]:
+def _cells(result: Result | None, *, base: bool) -> list[str]:
     if result is None:
         return ["failed", *[""] * (len(_COLUMNS) - 1)]
     return [
@@ -46,7 +47,7 @@ def _cells(result: Result | None) -> list[str]:
         *_latencies(result.latency_ms),
         str(result.n),
         "?" if result.rss_bytes is None else f"{result.rss_bytes / _MIB:,.0f}",
-        _ratio(result.ratio),
+        "1 (base)" if base else _ratio(result.ratio),
     ]
 
 
@@ -60,7 +61,7 @@ def _number(value: float) -> str:
 
 def _ratio(ratio: Ratio | None) -> str:
     if ratio is None:
-        return "1 (base)"
+        return "no base"
     if ratio.low is None or ratio.high is None:
         return f"{ratio.value:.2f} (one pair)"
     return f"{ratio.value:.2f} ({_number(ratio.low)}-{_number(ratio.high)})"
@@ -71,6 +72,8 @@ def _remarks(trial: Trial) -> list[str]:
     remarks = [f"{label}: {failure}" for failure in trial.failures]
     if trial.result and not trial.result.steady:
         remarks.append(f"{label}: times had not settled when the warm-up ended; measure longer")
+    if trial.result and trial.result.suspended_s:
+        remarks.append(f"{label}: this process was suspended for {trial.result.suspended_s:.0f} s meanwhile; repeat it")
     if trial.result and not trial.result.complete:
         remarks.append(f"{label}: the window's upper bound came before the least number of forwards; raise --max-time")
     if trial.result and trial.result.parent_cpu > _NEAR_CEILING:

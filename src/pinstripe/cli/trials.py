@@ -6,7 +6,7 @@ import msgspec
 import typer
 from rich.console import Console
 
-from pinstripe.bench import Record, Trial, summarize
+from pinstripe.bench import Record, summarize
 from pinstripe.cli.table import print_trials
 
 __all__ = ["print_runs"]
@@ -17,13 +17,15 @@ def print_runs(records: Sequence[Record], *, as_json: bool) -> None:
     runs: dict[str, list[Record]] = {}
     for record in records:
         runs.setdefault(record.run, []).append(record)
-    trials: list[list[Trial]] = [summarize(run) for run in runs.values()]
     if as_json:
-        everything = {"trials": [trial for run in trials for trial in run]}
+        everything = {"trials": [trial for run in runs.values() for trial in summarize(run)]}
         typer.echo(msgspec.json.format(msgspec.json.encode(everything), indent=2).decode())
         return
     console = Console()
     # Where nobody is there to widen the window, a table is not cut to its default of 80 columns.
     console = console if console.is_terminal else Console(width=160)
-    for run in trials:
-        print_trials(run, console)
+    for run in runs.values():
+        first = run[0]
+        cpu = first.machine.model_name or "an unknown CPU"
+        console.print(f"{first.network.name} on {cpu}, {first.created}", highlight=False)
+        print_trials(summarize(run), console)

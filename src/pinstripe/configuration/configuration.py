@@ -1,6 +1,6 @@
 """How a model runs: everything that is chosen before a worker starts."""
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -61,8 +61,17 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             raise ConfigurationError(f"{self.instances} instances were asked for; ask for at least 1")
         if self.threads == "framework" and self.pin != "none":
             raise ConfigurationError(
-                "threads=framework on pinned cores would start more threads than an instance has cores; "
-                "use it with pin=none (the unpinned baseline), or leave threads at auto"
+                "--threads framework on pinned cores would start more threads than an instance has cores; "
+                "use it with --pin none (the unpinned baseline), or leave it out"
+            )
+        if self.threads == "framework" and self.wish != Wish(instances=self.instances):
+            raise ConfigurationError(
+                "--threads framework leaves the number of threads and their places to the framework; "
+                "leave out --cores, --bind, --reserve, --strategy, --smt and --core-kind"
+            )
+        if self.pin == "none" and self.memory_policy not in {"auto", "none"}:
+            raise ConfigurationError(
+                f"--memory {self.memory_policy} needs instances that have a place; leave out --pin none or --memory"
             )
 
     @property
@@ -81,11 +90,19 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     @property
     def label(self) -> str:
         """A short name for tables, such as `openvino 2x4` (instances x cores)."""
-        if self.pin == "none":
+        if self.threads == "framework":
             shape = "unpinned" if self.instances == 1 else f"{self.instances} unpinned"
         elif self.bind is not None:
             shape = f"bound {self.bind}"
         else:
             shape = f"{self.instances}x{self.cores if self.cores is not None else '?'}"
-        options = "".join(f" {name}={value}" for name, value in sorted(self.options.items()))
-        return f"{self.engine} {shape}{options}"
+        unusual = {name: getattr(self, name) for name in _SHOWN if getattr(self, name) != getattr(_USUAL, name)}
+        if self.threads == "framework":
+            del unusual["pin"]
+        return " ".join(
+            [self.engine, shape, *(f"{name}={value}" for name, value in {**unusual, **self.options}.items())]
+        )
+
+
+_SHOWN: Final = ("pin", "strategy", "smt", "core_kind", "reserve", "memory_policy", "file")
+_USUAL: Final = Configuration(engine="")

@@ -18,12 +18,12 @@ import numpy as np
 
 from pinstripe.cache import cache_directory
 from pinstripe.engines.export_request import GRAPH_FILES, REQUEST_FILE, USAGE_EXIT, ExportFormat, ExportRequest
-from pinstripe.engines.library import import_library
+from pinstripe.engines.library import import_library, one_line
 from pinstripe.engines.openvino import import_openvino
 from pinstripe.engines.protocol import Artefact, LoadRequest
 from pinstripe.engines.registry import engine
 from pinstripe.engines.torch_eager import load_network
-from pinstripe.errors import EngineError, PinstripeError, UsageError
+from pinstripe.errors import EngineError, ExecutionError, PinstripeError, UsageError
 from pinstripe.models import Network, TokenBatch
 
 __all__ = ["export", "main"]
@@ -32,7 +32,6 @@ _ENGINES: Final[dict[ExportFormat, str]] = {"onnx": "onnxruntime", "openvino": "
 _OPSET: Final = 17
 """The first with a LayerNormalization operator."""
 _TOLERANCE: Final = 1e-3
-_ONE_RESULT_A_TEXT: Final = ("classification", "reranking")
 
 
 def export(request: ExportRequest, directory: Path) -> Path:
@@ -48,6 +47,8 @@ def export(request: ExportRequest, directory: Path) -> Path:
 
     Raises:
         EngineError: A library is missing, the network cannot be exported, or the graph's results differ from torch's.
+        ExecutionError: The OpenVINO graph cannot be written.
+        OSError: The ONNX graph or `export.json` cannot be written.
     """
     network, path = request.network, directory / GRAPH_FILES[request.format]
     torch = _import_torch()
@@ -74,7 +75,7 @@ def _write_onnx(torch: Any, network: Network, path: Path) -> None:
     import_library("onnx", extra="export")
     model, example, outputs = _traceable(torch, network)
     axes = {name: {0: "batch", 1: "sequence"} for name in (*example, *outputs)}
-    if network.task in _ONE_RESULT_A_TEXT:
+    if network.one_result_a_text:
         axes["logits"] = {0: "batch"}
     with torch.inference_mode():
         # The tracing exporter: its graphs ran 10 to 15 % faster in onnxruntime 1.32 than those of the newer one
@@ -99,7 +100,10 @@ def _write_openvino(torch: Any, network: Network, path: Path) -> None:
         graph = openvino.convert_model(model, example_input=example)
     for output, name in zip(graph.outputs, outputs, strict=True):
         output.get_tensor().set_names({name})
-    openvino.save_model(graph, str(path), compress_to_fp16=False)
+    try:
+        openvino.save_model(graph, str(path), compress_to_fp16=False)
+    except RuntimeError as error:
+        raise ExecutionError(f"openvino cannot write {path}: {one_line(error)}; is there space left?") from error
 
 
 def _traceable(torch: Any, network: Network) -> tuple[Any, dict[str, Any], tuple[str, ...]]:
@@ -157,7 +161,7 @@ def _verify(network: Network, graph_format: ExportFormat, path: Path) -> float:
     for lengths in ((1,), (31,), (40, 3, 17), (12, 12)):
         batch = _padded_batch(network, lengths)
         difference = np.abs(exported.forward(batch) - reference.forward(batch))
-        if network.task not in _ONE_RESULT_A_TEXT:
+        if not network.one_result_a_text:
             difference = difference[batch.attention_mask() == 1]
         worst = max(worst, float(np.nan_to_num(difference, nan=np.inf).max()))
     if worst > _TOLERANCE:
@@ -190,8 +194,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         request = msgspec.json.decode((directory / REQUEST_FILE).read_bytes(), type=ExportRequest)
         export(request, directory)
-    except PinstripeError as error:
-        sys.stderr.write(f"{error}\n")
+    except (PinstripeError, OSError) as error:
+        sys.stderr.write(f"{one_line(error)}\n")
         return USAGE_EXIT if isinstance(error, UsageError) else 1
     return 0
 

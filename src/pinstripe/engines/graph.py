@@ -7,14 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pinstripe.errors import EngineError
-from pinstripe.models import Network, TokenBatch
+from pinstripe.models import Network, TokenBatch, first_position
 
 __all__ = ["GraphInputs", "output_names", "stack_outputs"]
-
-# Position ids of these families start behind the padding id (`create_position_ids_from_input_ids` in transformers).
-_POSITIONS_BEHIND_PADDING: Final = frozenset(
-    {"camembert", "data2vec-text", "longformer", "mpnet", "roberta", "roberta-prelayernorm", "xlm-roberta"}
-)
 
 
 def _token_types(batch: TokenBatch, _network: Network) -> NDArray[Any]:
@@ -22,7 +17,7 @@ def _token_types(batch: TokenBatch, _network: Network) -> NDArray[Any]:
 
 
 def _positions(batch: TokenBatch, network: Network) -> NDArray[Any]:
-    start = network.pad_token_id + 1 if network.model_type in _POSITIONS_BEHIND_PADDING else 0
+    start = first_position(network.model_type, network.pad_token_id)
     return np.tile(np.arange(start, start + batch.sequence_length), (batch.size, 1))
 
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from pinstripe.engines.graph import GraphInputs, output_names, stack_outputs
 from pinstripe.engines.library import import_library, one_line
+from pinstripe.engines.options import checked_options
 from pinstripe.engines.protocol import ArtefactFormat, EngineReport, LoadRequest, Precision
-from pinstripe.engines.request import checked_options
 from pinstripe.engines.weights import check_float32_weights
 from pinstripe.errors import EngineError
 from pinstripe.models import TokenBatch

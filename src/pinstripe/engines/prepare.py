@@ -12,9 +12,8 @@ from pinstripe.cache import build_once, cache_directory
 from pinstripe.engines.export_request import GRAPH_FILES, REQUEST_FILE, USAGE_EXIT, ExportFormat, ExportRequest
 from pinstripe.engines.protocol import Artefact, Engine
 from pinstripe.engines.weights import check_float32_weights, weight_types
-from pinstripe.errors import EngineError
-from pinstripe.models import Network
-from pinstripe.models.artefacts import artefact_candidates
+from pinstripe.errors import EngineError, ExecutionError
+from pinstripe.models import Network, artefact_candidates
 
 __all__ = ["prepare"]
 
@@ -43,9 +42,9 @@ def prepare(engine: Engine, network: Network, *, file: str | None = None, python
         python: Interpreter for the export; it needs the extra `export` and the engine's library.
 
     Raises:
-        EngineError: The chosen file is absent, of the wrong kind or not float32; several files could be meant; or the
-            export failed.
-        ExecutionError: The cache cannot be written.
+        EngineError: The chosen file is absent, of the wrong kind or not float32; several files could be meant; or
+            `python` cannot export such a model.
+        ExecutionError: The export crashed or took more than 30 minutes, or the cache cannot be written.
     """
     match engine.format:
         case "none" | "safetensors" as kind:
@@ -110,16 +109,19 @@ def _run_export(graph_format: ExportFormat, network: Network, python: str, direc
             try:
                 code = process.wait(_EXPORT_LIMIT_S)
             except subprocess.TimeoutExpired:
-                raise EngineError(f"{what}: not done after {_EXPORT_LIMIT_S // 60} minutes") from None
+                message = f"{what}: not done after {_EXPORT_LIMIT_S // 60} minutes"
+                raise ExecutionError(f"{message}; use engine torch-eager for it") from None
             finally:
                 process.kill()
+        if code == USAGE_EXIT:
+            raise EngineError(f"{what}: {_last_lines(errors, 1)}")
         if code:
-            raise EngineError(f"{what}: {_reason(errors, last_line=code == USAGE_EXIT)}")
+            raise ExecutionError(f"{what}: {_last_lines(errors, 4)}")
 
 
-def _reason(errors: IO[bytes], *, last_line: bool) -> str:
-    """Return the message of a foreseen failure, or the end of whatever was written, on one line."""
+def _last_lines(errors: IO[bytes], count: int) -> str:
+    """Return the end of what was written, on one line."""
     size = errors.seek(0, 2)
     errors.seek(max(0, size - _TAIL_BYTES))
     lines = [line.strip() for line in errors.read().decode(errors="replace").splitlines() if line.strip()]
-    return " | ".join(lines[-1:] if last_line else lines[-4:]) or "it was killed"
+    return " | ".join(lines[-count:]) or "it was killed"

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pinstripe.engines.library import import_library, one_line
+from pinstripe.engines.options import NoOptions, checked_options
 from pinstripe.engines.protocol import ArtefactFormat, EngineReport, LoadRequest, Precision
-from pinstripe.engines.request import NoOptions, checked_options
 from pinstripe.errors import EngineError
 from pinstripe.models import Network, Task, TokenBatch
 
@@ -26,6 +26,7 @@ _CLASSES: Final[dict[Task, str]] = {
 # oneDNN computes float32 in a lower precision when told so from outside (its documentation, "Primitive Attributes:
 # floating-point math mode").
 _MATH_MODE_VARIABLES: Final = ("ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE")
+_MATMUL_VARIABLE: Final = "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"  # which images for GPUs set
 
 
 class TorchEager:
@@ -90,7 +91,8 @@ def _check_float32_is_computed(torch: Any) -> None:
         if os.environ.get(variable, "STRICT").upper() != "STRICT":
             raise EngineError(f"{variable}={os.environ[variable]} computes float32 in less; unset it")
     if (precision := torch.get_float32_matmul_precision()) != "highest":
-        raise EngineError(f"torch multiplies float32 in {precision} precision; set_float32_matmul_precision('highest')")
+        message = f"torch multiplies float32 in {precision} precision"
+        raise EngineError(f"{message}; unset {_MATMUL_VARIABLE}, or set_float32_matmul_precision('highest')")
 
 
 def _set_threads(torch: Any, threads: int) -> None:

@@ -22,6 +22,7 @@ _OPENVINO_TYPES: Final = {
 }  # fmt: skip
 _CONSTANT: Final = re.compile(rb'<data element_type="(\w+)" shape="\s*\d+\s*,[\d,\s]*"')
 _BITS_OF_DIGIT: Final = 7
+_VARINT_BITS: Final = 64
 
 
 def weight_types(path: Path) -> frozenset[str]:
@@ -37,8 +38,10 @@ def weight_types(path: Path) -> frozenset[str]:
     """
     try:
         if path.suffix == ".onnx":
-            with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                return frozenset(_onnx_types(memoryview(content)))
+            with path.open("rb") as file:
+                # The map ends with the last view of it, which an error may hold on to: closing it here could fail.
+                content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            return frozenset(_onnx_types(content))
         names = {match[1].decode() for match in _CONSTANT.finditer(path.read_bytes())}
     except (OSError, ValueError, IndexError) as error:
         raise EngineError(f"{path} cannot be read as a model: {error}; choose another file with --file") from error
@@ -67,13 +70,12 @@ def check_float32_weights(path: Path, *, rounded: bool) -> frozenset[str]:
 
 
 def _onnx_types(model: memoryview) -> Iterator[str]:
-    """Yield the types of `ModelProto.graph.initializer`; releases its views, so that the map can be closed."""
-    with model:
-        for graph in _messages(model, 7):
-            for initializer in _messages(graph, 5):
-                rank, type_id = _shape_and_type(initializer)
-                if rank > 1 and type_id in _ONNX_TYPES:
-                    yield _ONNX_TYPES[type_id]
+    """Yield the types of `ModelProto.graph.initializer`."""
+    for graph in _messages(model, 7):
+        for initializer in _messages(graph, 5):
+            rank, type_id = _shape_and_type(initializer)
+            if rank > 1 and type_id in _ONNX_TYPES:
+                yield _ONNX_TYPES[type_id]
 
 
 def _shape_and_type(tensor: memoryview) -> tuple[int, int]:
@@ -90,8 +92,7 @@ def _shape_and_type(tensor: memoryview) -> tuple[int, int]:
 def _messages(message: memoryview, number: int) -> Iterator[memoryview]:
     for found, value in _fields(message):
         if found == number and isinstance(value, memoryview):
-            with value:
-                yield value
+            yield value
 
 
 def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
@@ -121,4 +122,6 @@ def _varint(message: memoryview, position: int) -> tuple[int, int]:
         value |= (byte & 127) << shift
         shift += _BITS_OF_DIGIT
         position += 1
+        if shift >= _VARINT_BITS:
+            raise ValueError("it is no protocol buffer")
     return value | byte << shift, position + 1

@@ -60,8 +60,8 @@ def allowed_nodes(tree: Tree, nodes: Iterable[int]) -> tuple[int, ...]:
 
 def isolated_cpus(tree: Tree, online: tuple[int, ...]) -> tuple[int, ...]:
     """Return the online CPUs that `isolcpus` keeps the scheduler away from, ascending."""
-    isolated = tree.cpu_list(f"{CPU_DIRECTORY}/isolated") or ()
-    return tuple(cpu for cpu in online if cpu in set(isolated))
+    isolated = set(tree.cpu_list(f"{CPU_DIRECTORY}/isolated") or ())
+    return tuple(cpu for cpu in online if cpu in isolated)
 
 
 def _present_cpus(root: Path) -> list[int]:

@@ -1,6 +1,7 @@
 """Which network, tokenizer, task, pooling, length limit, prompts? Texts to token ids, outputs to results."""
 
 from pinstripe.models.artefacts import artefact_candidates
+from pinstripe.models.family import first_position
 from pinstripe.models.head import Head, make_head
 from pinstripe.models.network import Activation, Dense, Network, PoolingMode, Similarity, Task
 from pinstripe.models.overrides import Overrides
@@ -21,6 +22,7 @@ __all__ = [
     "TokenBatch",
     "Tokenizer",
     "artefact_candidates",
+    "first_position",
     "load_tokenizer",
     "make_head",
     "resolve",

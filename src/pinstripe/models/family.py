@@ -6,7 +6,7 @@ from typing import Any
 
 from pinstripe.errors import ModelError
 
-__all__ = ["Shape", "read_shape"]
+__all__ = ["Shape", "first_position", "read_shape"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +101,7 @@ def read_shape(config: dict[str, Any], path: Path) -> Shape:
     vocab_size = _count(config, ("vocab_size",), path)
     if pad_token_id >= vocab_size:
         raise ModelError(f"{path}: pad_token_id {pad_token_id} is not below vocab_size {vocab_size}; correct the file")
-    offset = pad_token_id + 1 if family.positions_after_padding else 0
-    positions = _count(config, family.positions, path) - offset
+    positions = _count(config, family.positions, path) - first_position(model_type, pad_token_id)
     if positions < 1:
         raise ModelError(f"{path}: {family.positions[0]} leaves {positions} positions for tokens; correct the file")
     return Shape(
@@ -116,6 +115,11 @@ def read_shape(config: dict[str, Any], path: Path) -> Shape:
         type_vocab_size=_type_vocab_size(config, family, path),
         pad_token_id=pad_token_id,
     )
+
+
+def first_position(model_type: str, pad_token_id: int) -> int:
+    """Return the position id of a text's first token; the ids of a family that is not known start at 0."""
+    return pad_token_id + 1 if _FAMILIES.get(model_type, _BERT).positions_after_padding else 0
 
 
 def _unknown_family(config: dict[str, Any], path: Path) -> str:

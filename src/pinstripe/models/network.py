@@ -83,3 +83,8 @@ class Network(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     activation: Activation = "identity"
     prompts: dict[str, str] = {}
     default_prompt: str | None = None
+
+    @property
+    def one_result_a_text(self) -> bool:
+        """Whether the network's output has one row a text, such as classes, and not one a token."""
+        return self.task in {"classification", "reranking"}

@@ -15,7 +15,13 @@ from pinstripe.models.fingerprint import fingerprint
 from pinstripe.models.modules import Modules, SentenceConfig, read_modules, read_sentence_config
 from pinstripe.models.network import Activation, Network, PoolingMode, Similarity, Task
 from pinstripe.models.overrides import Overrides
-from pinstripe.models.task import classification_activation, crossencoder_activation, read_labels, task_of_architecture
+from pinstripe.models.task import (
+    architecture,
+    classification_activation,
+    crossencoder_activation,
+    read_labels,
+    task_of_architecture,
+)
 from pinstripe.models.tokenizer_files import TokenizerConfig, read_tokenizer_config, token_id
 from pinstripe.models.weights import find_weights, no_weights
 
@@ -133,13 +139,13 @@ def _task(files: _Files, overrides: Overrides) -> Task:
     headed = task_of_architecture(files.config, files.config_path)
     own: Task | None = headed if files.modules.pooling is None else "embedding"
     task = overrides.task or own
-    architecture = (files.config.get("architectures") or ["none"])[0]
     possible = {"embedding", headed} | ({"classification"} if headed == "reranking" else set())
     if task in possible and task is not None:
         return task
     asked = f"the task {task} was asked for, but" if task else "no task is known:"
+    saved = architecture(files.config, files.config_path) or "none"
     likely = ", ".join(sorted(str(each) for each in possible - {None}))
-    raise ModelError(f"{files.config_path}: {asked} its architecture is {architecture}; possible tasks are {likely}")
+    raise ModelError(f"{files.config_path}: {asked} its architecture is {saved}; possible tasks are {likely}")
 
 
 def _refuse_misplaced(task: Task, overrides: Overrides) -> None:

@@ -8,6 +8,7 @@ from pinstripe.models.network import Activation, Task
 
 __all__ = [
     "activation_named",
+    "architecture",
     "classification_activation",
     "crossencoder_activation",
     "read_labels",
@@ -22,6 +23,20 @@ _HEADS: dict[str, Task] = {
 }
 _DEFAULT_LABELS = 2
 """Of transformers, for a configuration without id2label."""
+_MOST_LABELS = 1_000_000
+"""Far above any classifier, far below what a number in a damaged file could make us count to."""
+
+
+def architecture(config: dict[str, Any], path: Path) -> str | None:
+    """Return transformers' class of the model that was saved; None where the configuration does not say.
+
+    Raises:
+        ModelError: `architectures` is no list of names.
+    """
+    names = config.get("architectures") or [None]
+    if isinstance(names, list) and isinstance(names[0], str | None):
+        return names[0]
+    raise ModelError(f"{path}: architectures {names!r} is no list of names; correct the file")
 
 
 def task_of_architecture(config: dict[str, Any], path: Path) -> Task | None:
@@ -29,26 +44,28 @@ def task_of_architecture(config: dict[str, Any], path: Path) -> Task | None:
 
     Classification with one label is `reranking`, as a CrossEncoder of sentence-transformers is saved.
     """
-    names = config.get("architectures") or []
-    if not names:
+    name = architecture(config, path)
+    if name is None:
         return "embedding"
     for ending, task in _HEADS.items():
-        if str(names[0]).endswith(ending):
+        if name.endswith(ending):
             only = task == "classification" and len(read_labels(config, path)) == 1
             return "reranking" if only else task
-    return "embedding" if str(names[0]).endswith("Model") else None
+    return "embedding" if name.endswith("Model") else None
 
 
 def read_labels(config: dict[str, Any], path: Path) -> tuple[str, ...]:
     """Return the names of the classes by index; `LABEL_0`, … where they have none.
 
     Raises:
-        ModelError: `id2label` does not number its labels from 0 on.
+        ModelError: `id2label` does not number its labels from 0 on, or `num_labels` is no number from 1 to a million.
     """
     named = config.get("id2label")
     if not named:
         count = config.get("num_labels") or _DEFAULT_LABELS
-        return tuple(f"LABEL_{index}" for index in range(int(count)))
+        if not isinstance(count, int) or not 1 <= count <= _MOST_LABELS:
+            raise ModelError(f"{path}: num_labels {count!r} is no number from 1 to {_MOST_LABELS}; correct the file")
+        return tuple(f"LABEL_{index}" for index in range(count))
     try:
         labels = {int(index): str(label) for index, label in named.items()}
         return tuple(labels[index] for index in range(len(labels)))

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pinstripe.errors import UsageError
-from pinstripe.models.backend import load_backend
 from pinstripe.models.network import Network
+from pinstripe.models.tokenizer_backend import load_backend
 from pinstripe.models.tokens import EncodedText, TokenBatch
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from pinstripe.machine import Core, Machine
 from pinstripe.placement.bind import bound_layout, describe_shared_cores
 from pinstripe.placement.cores import allowed_cores, first_threads, reserve_cores, schedulable_cores, wished_cores
 from pinstripe.placement.layout import Layout
-from pinstripe.placement.limits import check_threads
 from pinstripe.placement.memory import describe_crossings, describe_detours, memory_nodes
+from pinstripe.placement.quota import check_threads
 from pinstripe.placement.unbound import unbound_layout
 from pinstripe.placement.wish import InstancePlacement, Placement, Wish
 

@@ -2,7 +2,7 @@
 
 from pinstripe.machine import Machine
 from pinstripe.placement.groups import describe_sizes
-from pinstripe.placement.limits import describe_quota, thread_limit
+from pinstripe.placement.quota import describe_quota, thread_limit
 from pinstripe.placement.search import Search
 from pinstripe.placement.wish import Wish
 from pinstripe.placement.words import counted

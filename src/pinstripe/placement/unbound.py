@@ -7,7 +7,7 @@ from pinstripe.errors import PlacementError
 from pinstripe.machine import Core, Machine
 from pinstripe.placement.groups import describe_node
 from pinstripe.placement.layout import Layout
-from pinstripe.placement.limits import describe_quota, thread_limit
+from pinstripe.placement.quota import describe_quota, thread_limit
 from pinstripe.placement.refusal import describe_refusal
 from pinstripe.placement.search import Search, search_over
 from pinstripe.placement.wish import Wish

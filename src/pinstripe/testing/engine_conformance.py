@@ -130,6 +130,11 @@ class EngineConformance:
         model.forward(make_batch(self.network, 4))
         assert model.report().threads >= 1
 
+    def test_no_threads(self) -> None:
+        """Less than one thread is refused, and not taken for a choice of the engine's own."""
+        with pytest.raises(EngineError, match="0 threads were asked for"):
+            self._load(threads=0)
+
     def test_unknown_option(self) -> None:
         """An option that the engine does not have is refused by name."""
         with pytest.raises(EngineError, match="no_such_option"):

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pinstripe import __version__
+from pinstripe.engines.options import checked_options
 from pinstripe.engines.protocol import ArtefactFormat, EngineReport, LoadRequest, Precision
-from pinstripe.engines.request import checked_options
 from pinstripe.models import Network, TokenBatch
 
 __all__ = ["FakeEngine", "FakeOptions", "fake_network"]
@@ -71,7 +71,7 @@ class _FakeModel:
         # Filled without random numbers: a table of a large vocabulary must not take long either.
         cells = np.arange(_ROWS * width, dtype=np.uint32) * np.uint32(2654435761)
         self._table = (cells.astype(np.float32) / np.float32(2**31) - np.float32(1)).reshape(_ROWS, width)
-        self._one_result_a_text = network.task in ("classification", "reranking")
+        self._one_result_a_text = network.one_result_a_text
         self._threads = threads
         self._options = options
         self._forwards = 0

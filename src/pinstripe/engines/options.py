@@ -1,4 +1,4 @@
-"""Checks that every engine makes of a request before it loads anything."""
+"""Options of an engine, and what else every engine checks of a request before it loads anything."""
 
 from typing import TypeVar
 
@@ -20,12 +20,14 @@ def checked_options(engine: Engine, request: LoadRequest, kind: type[_Options]) 
     """Return the request's options as a `kind`, which forbids unknown fields.
 
     Raises:
-        EngineError: An option is unknown or its value not allowed (the message lists the options there are), or the
-            file is not of the engine's format.
+        EngineError: An option is unknown or its value not allowed (the message lists the options there are), the file
+            is not of the engine's format, or there are fewer than 1 threads.
     """
     if request.artefact.format != engine.format:
         given = f"{request.artefact.format} file {request.artefact.path}".strip()
         raise EngineError(f"engine {engine.name} loads format {engine.format}, not the {given}; prepare one for it")
+    if request.threads is not None and request.threads < 1:
+        raise EngineError(f"{request.threads} threads were asked for; ask for at least 1")
     try:
         return msgspec.convert(dict(request.options), kind)
     except msgspec.ValidationError as error:
