@@ -373,3 +373,13 @@ def test_full_output_is_one_line(words: tuple[str, ...]) -> None:
 
     assert finished.returncode == 1
     assert finished.stderr == "pinstripe: error: cannot write the output: No space left on device\n"
+
+
+def test_options_reach_the_engine_they_are_meant_for(pinstripe: Run, tiny_model: Path) -> None:
+    """An option with an engine's name is that engine's alone, and the baseline has none."""
+    options = ("--option", "fixed_us=2000", "--option", "openvino.nothing=1", "--option", "fake.busy=true")
+    finished = pinstripe("bench", str(tiny_model), "--engine", "fake", "--baseline", "fake", "--json", *options, *QUICK)
+    baseline, own = _trials(finished)
+
+    assert baseline["configuration"]["options"] == {}
+    assert own["configuration"]["options"] == {"fixed_us": 2000, "busy": True}

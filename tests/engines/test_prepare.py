@@ -253,3 +253,26 @@ def test_a_wrong_export_is_not_accepted(
     monkeypatch.setattr("pinstripe.engines.export.load_network", lambda _: model)
     with pytest.raises(EngineError, match=r"differs from torch by \d.*more than 0\.001"):
         export(ExportRequest(network=network, format="onnx"), tmp_path)
+
+
+@pytest.mark.parametrize("damage", ["cut", "absent", "no description"])
+def test_a_damaged_export_is_said_and_can_be_replaced(damage: str, tiny: Callable[[str], Network]) -> None:
+    """A cached file that lost a part is not loaded; the message names the directory whose removal mends it."""
+    pytest.importorskip("onnxruntime")
+    graph = Path(prepare(_ONNX, tiny("distilbert-embedding")).path)
+    original = graph.read_bytes()
+    description = graph.with_name("export.json").read_bytes()
+    match damage:
+        case "cut":
+            graph.write_bytes(original[:-1])
+        case "absent":
+            graph.unlink()
+        case _:
+            graph.with_name("export.json").unlink()
+    try:
+        with pytest.raises(ExecutionError, match=f"{graph.parent} is damaged .*delete that directory"):
+            prepare(_ONNX, tiny("distilbert-embedding"))
+    finally:
+        graph.write_bytes(original)
+        graph.with_name("export.json").write_bytes(description)
+    assert prepare(_ONNX, tiny("distilbert-embedding")).path == str(graph)

@@ -68,3 +68,12 @@ def test_broken_library(monkeypatch: pytest.MonkeyPatch) -> None:
     artefact = Artefact(format="onnx", path="/nowhere", origin="model")
     with pytest.raises(EngineError, match=r"^onnxruntime cannot be imported, it lacks onnxruntime\.capi"):
         engine("onnxruntime").load(LoadRequest(network=fake_network(), artefact=artefact))
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"), [("torch", "torch-eager"), ("onnx", "onnxruntime"), ("openvno", "openvino")]
+)
+def test_a_near_name_is_suggested(said: str, meant: str) -> None:
+    """A part of a name, or a slip, is answered with the engine that was probably meant."""
+    with pytest.raises(EngineError, match=f"did you mean {meant}"):
+        engine(said)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["bench"]
 
 _PER_CORE = "per-core"
+_KINDS = {".onnx": "onnx", ".xml": "openvino"}
+OptionValue = str | int | float | bool
 
 
 def bench(
@@ -66,9 +68,14 @@ def bench(
     memory: Annotated[
         str, typer.Option(help="Memory of an instance: auto, preferred, bind, interleave, local, none.")
     ] = "auto",
-    file: Annotated[str | None, typer.Option(help="Exported file to use, such as onnx/model.onnx.")] = None,
+    file: Annotated[
+        str | None, typer.Option(help="Exported file for the engine that reads it, such as onnx/model.onnx.")
+    ] = None,
     option: Annotated[
-        list[str] | None, typer.Option(help="Option of the engine; may be repeated.", metavar="NAME=VALUE")
+        list[str] | None,
+        typer.Option(
+            help="Option of the engines, or of one: onnxruntime.spinning=false.", metavar="[ENGINE.]NAME=VALUE"
+        ),
     ] = None,
     override: Annotated[
         list[str] | None,
@@ -117,7 +124,11 @@ def bench(
     )
 
     def number(text: str) -> int:
-        return len(place_on(machine, wish).instances) if text == _PER_CORE else int(text)
+        if text == _PER_CORE:
+            return len(place_on(machine, wish).instances)
+        if not text.isdecimal():
+            raise UsageError(f"--instances {text!r} is not understood; use numbers, or {_PER_CORE}")
+        return int(text)
 
     first = Configuration(
         engine="",
@@ -129,18 +140,23 @@ def bench(
         reserve=reserve,
         bind=bind,
         memory_policy=choice(memory, MemoryPolicy, "--memory"),
-        file=file,
-        options={name: _value(text) for name, text in named_values(option or [], "--option").items()},
     )
-    unpinned = Configuration(engine="", pin="none", threads="framework", file=file, options=first.options)
     engines = split_list(engine, "--engine", str)
+    options = {name: _value(text) for name, text in named_values(option or [], "--option").items()}
     if bind is not None and instances is not None:
         raise UsageError(f"--bind {bind!r} says how many instances there are; leave --instances out")
     counts = split_list(instances or "1", "--instances", number)
     sizes: list[int | None] = [None] if cores is None else [*split_list(cores, "--cores", int)]
-    configurations = [replace(unpinned, engine=baseline)] if baseline else []
+    configurations = [Configuration(engine=baseline, pin="none", threads="framework")] if baseline else []
     configurations += [
-        replace(first, engine=name, instances=count, cores=size)
+        replace(
+            first,
+            engine=name,
+            instances=count,
+            cores=size,
+            file=file if _reads(name, file, engines) else None,
+            options=_options_of(name, options),
+        )
         for name in engines
         for count in counts
         for size in sizes
@@ -164,6 +180,21 @@ def bench(
     )
 
 
+def _options_of(engine: str, options: dict[str, OptionValue]) -> dict[str, OptionValue]:
+    """Return an engine's options: those named without an engine, and those named with its own."""
+    own = f"{engine}."
+    return {name.removeprefix(own): value for name, value in options.items() if "." not in name or name.startswith(own)}
+
+
+def _reads(engine: str, file: str | None, engines: list[str]) -> bool:
+    """Return whether the file is meant for this engine: it reads that kind, or none of the engines does."""
+    from pinstripe.engines import engine as engine_of  # noqa: PLC0415
+
+    kind = _KINDS.get(Path(file or "").suffix)
+    readers = [name for name in engines if engine_of(name).format == kind]
+    return engine in readers or not readers
+
+
 def _overrides(values: dict[str, str]) -> "Overrides":
     """Read what the user says of the model.
 
@@ -184,7 +215,7 @@ def _overrides(values: dict[str, str]) -> "Overrides":
         raise UsageError(f"--override is not understood: {error}; it takes {names}") from error
 
 
-def _value(text: str) -> str | int | float | bool:
+def _value(text: str) -> OptionValue:
     """Return a number or truth value if the text reads as one."""
     if text in {"true", "false"}:
         return text == "true"

@@ -27,7 +27,10 @@ def doctor(*, root: Root = Path("/"), as_json: Json = False) -> None:
 
     machine = read_machine(root)
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode({"machine": machine}), indent=2).decode())
+        description = msgspec.to_builtins(machine)
+        for node in description["nodes"]:
+            del node["neighbours"]  # ranks that placement works with; what doctor prints is fixed
+        typer.echo(msgspec.json.format(msgspec.json.encode({"machine": description}), indent=2).decode())
     else:
         typer.echo("\n".join(_lines(machine)))
 
@@ -41,7 +44,7 @@ def _lines(machine: "Machine") -> list[str]:
     lines = [
         f"CPU       {machine.model_name or 'unknown'}",
         f"cores     {len(machine.cores)}{kinds} in {len(machine.packages) or '?'} package(s), {threads} CPU(s) a core",
-        f"CPUs      {format_cpu_list(machine.allowed)} allowed, {format_cpu_list(machine.online)} online",
+        f"CPUs      {format_cpu_list(machine.allowed)} usable, {format_cpu_list(machine.online)} online",
         f"L3        {' | '.join(map(format_cpu_list, machine.l3)) or 'unknown'}",
     ]
     for node in machine.nodes:

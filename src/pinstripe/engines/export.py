@@ -4,7 +4,6 @@ Its argument is a directory with an `ExportRequest` in it. Its standard input is
 closes, the parent is gone, and so is this process.
 """
 
-import json
 import os
 import sys
 import threading
@@ -18,6 +17,7 @@ import numpy as np
 
 from pinstripe.cache import cache_directory
 from pinstripe.engines.export_request import GRAPH_FILES, REQUEST_FILE, USAGE_EXIT, ExportFormat, ExportRequest
+from pinstripe.engines.export_result import write_result
 from pinstripe.engines.library import import_library, one_line
 from pinstripe.engines.openvino import import_openvino
 from pinstripe.engines.protocol import Artefact, LoadRequest
@@ -58,8 +58,7 @@ def export(request: ExportRequest, directory: Path) -> Path:
         _write_openvino(torch, network, path)
     difference = _verify(network, request.format, path)
     versions = _versions("pinstripe", "torch", "transformers", "onnx", "onnxruntime", "openvino")
-    note = {"max_abs_difference": difference, "versions": versions}
-    path.with_name("export.json").write_text(json.dumps(note, indent=2) + "\n")
+    write_result(directory, max_abs_difference=difference, versions=versions)
     return path
 
 

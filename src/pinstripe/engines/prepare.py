@@ -1,5 +1,6 @@
 """The file that an engine loads: the model's own, or one exported once and kept in the cache."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -10,6 +11,7 @@ import msgspec
 
 from pinstripe.cache import build_once, cache_directory
 from pinstripe.engines.export_request import GRAPH_FILES, REQUEST_FILE, USAGE_EXIT, ExportFormat, ExportRequest
+from pinstripe.engines.export_result import damaged_files
 from pinstripe.engines.protocol import Artefact, Engine
 from pinstripe.engines.weights import check_float32_weights, weight_types
 from pinstripe.errors import EngineError, ExecutionError
@@ -90,6 +92,9 @@ def _exported(graph_format: ExportFormat, network: Network, python: str) -> Path
     key = f"{network.fingerprint}-{network.task}-{graph_format}-{_EXPORT_VERSION}"
     directory = cache_directory() / "exports" / key
     build_once(directory, lambda unfinished: _run_export(graph_format, network, python, unfinished))
+    if damaged := damaged_files(directory):
+        message = f"the cached export {directory} is damaged ({', '.join(damaged)})"
+        raise ExecutionError(f"{message}; delete that directory, and the model will be exported again")
     return directory / GRAPH_FILES[graph_format]
 
 
@@ -101,7 +106,11 @@ def _run_export(graph_format: ExportFormat, network: Network, python: str, direc
     what = f"cannot export {network.name} to {graph_format} with {python}"
     with tempfile.TemporaryFile() as errors:
         try:
-            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=errors)
+            # Transformers reads its own docstrings, which PYTHONOPTIMIZE=2 takes away.
+            environment = {name: value for name, value in os.environ.items() if name != "PYTHONOPTIMIZE"}
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=errors, env=environment
+            )
         except OSError as error:
             raise EngineError(f"{what}: {error}") from error
         # Standard input stays open: its end tells the process that its parent is gone.

@@ -1,5 +1,6 @@
 """Engines by name; the file of one is imported when it is asked for."""
 
+import difflib
 import importlib
 from typing import Final, cast
 
@@ -28,6 +29,8 @@ def engine(name: str) -> Engine:
         EngineError: There is none; the message lists those that there are.
     """
     if name not in _ENGINES:
-        raise EngineError(f"no engine is named {name!r}; choose one of {', '.join(_ENGINES)}")
+        near = [known for known in _ENGINES if known.startswith(name)] or difflib.get_close_matches(name, _ENGINES, 1)
+        hint = f"did you mean {near[0]}?" if near and name else f"choose one of {', '.join(_ENGINES)}"
+        raise EngineError(f"no engine is named {name!r}; {hint}")
     module, kind = _ENGINES[name]
     return cast("Engine", getattr(importlib.import_module(module), kind)())
