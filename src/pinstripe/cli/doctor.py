@@ -43,9 +43,10 @@ def _lines(machine: "Machine") -> list[str]:
     kinds = f" ({len(machine.cores) - efficiency} performance, {efficiency} efficiency)" if efficiency else ""
     usable = sum(not set(core.cpus).isdisjoint(machine.allowed) for core in machine.cores)
     ours = "" if usable == len(machine.cores) else f", {usable} of them allowed,"
+    packages = len(machine.packages) or "?"
     lines = [
         f"CPU       {machine.model_name or 'unknown'}",
-        f"cores     {len(machine.cores)}{kinds}{ours} in {len(machine.packages) or '?'} package(s), {threads} CPU(s) a core",
+        f"cores     {len(machine.cores)}{kinds}{ours} in {packages} package(s), {threads} CPU(s) a core",
         f"CPUs      {format_cpu_list(machine.allowed)} allowed, {format_cpu_list(machine.online)} online",
         f"L3        {' | '.join(map(format_cpu_list, machine.l3)) or 'unknown'}",
     ]
