@@ -4,7 +4,7 @@ from pinstripe.bench.inputs import fixed_batch
 from pinstripe.bench.measurement import Measurement, Warmup
 from pinstripe.bench.record import FORMAT, Failure, Host, Record, RecordFile, read_records
 from pinstripe.bench.result import LatencyMs, Result, Trial, summarize
-from pinstripe.bench.run import Grid, Skipped, make_grid, run_grid
+from pinstripe.bench.run import Grid, Session, Skipped, make_grid, run_grid
 from pinstripe.bench.scenarios import Limits, offline, single_stream
 from pinstripe.bench.setup import Setup, set_up
 from pinstripe.bench.statistics import Ratio, paired_ratio, percentile
@@ -21,6 +21,7 @@ __all__ = [
     "Record",
     "RecordFile",
     "Result",
+    "Session",
     "Setup",
     "Skipped",
     "Trial",

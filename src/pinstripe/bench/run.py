@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
+from msgspec.structs import replace
+
 from pinstripe import __version__
 from pinstripe.bench.inputs import fixed_batch
 from pinstripe.bench.measurement import Measurement
@@ -21,7 +23,7 @@ from pinstripe.machine import Counters, Machine, read_counters
 from pinstripe.models import Network, TokenBatch
 from pinstripe.pool import InstanceEvidence, Pool
 
-__all__ = ["Grid", "Skipped", "make_grid", "run_grid"]
+__all__ = ["Grid", "Session", "Skipped", "make_grid", "run_grid"]
 
 _SCENARIOS: Final = {"single-stream": single_stream, "offline": offline}
 
@@ -75,16 +77,27 @@ def make_grid(setups: Sequence[Setup], workloads: Sequence[Workload], network: N
     return Grid(tuple(row for row in rows if row[1]), tuple(skipped))
 
 
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What all measurements of one run share.
+
+    Attributes:
+        run: Identifies the run.
+        network: The model.
+        machine: What the host offers.
+        host: Software.
+        limits: How long each point is measured.
+    """
+
+    run: str
+    network: Network
+    machine: Machine
+    host: Host
+    limits: Limits
+
+
 async def run_grid(
-    grid: Grid,
-    *,
-    network: Network,
-    machine: Machine,
-    host: Host,
-    run: str,
-    repeats: int,
-    limits: Limits,
-    on_step: Callable[[int, Setup, Workload], None],
+    grid: Grid, session: Session, *, repeats: int, on_step: Callable[[int, Setup, Workload], None]
 ) -> AsyncGenerator[Record, None]:
     """Measure every point `repeats` times and yield each record as soon as there is one.
 
@@ -93,52 +106,21 @@ async def run_grid(
 
     Args:
         grid: What to measure.
-        network: The model.
-        machine: What the host offers; stored in each record.
-        host: Software; likewise.
-        run: Identifies this call; likewise.
+        session: What all records share.
         repeats: Rounds, at least 1.
-        limits: How long to measure each point.
         on_step: Told before each measurement: in which round, what, under which workload.
 
     Raises:
         EngineError: An engine refuses a configuration.
     """
-
-    def record(setup: Setup, workload: Workload, repeat: int, outcome: "_Outcome | ExecutionError") -> Record:
-        measured = None if isinstance(outcome, ExecutionError) else outcome
-        problems = "; ".join(problem for one in measured.evidence for problem in one.problems) if measured else None
-        reason = problems or (str(outcome) if measured is None else None)
-        return Record(
-            pinstripe=__version__,
-            run=run,
-            repeat=repeat,
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            host=host,
-            machine=machine,
-            network=network,
-            artefact=setup.artefact,
-            configuration=setup.configuration,
-            placement=setup.placement,
-            workload=workload,
-            limits=limits,
-            measurement=measured.measurement if measured and not reason else None,
-            failure=Failure(message=reason) if reason else None,
-            counters=measured.counters if measured else None,
-            suspended_s=measured.suspended_s if measured else None,
-            parent_cpus=_spare_cpus(setup, machine),
-            parent_cpu=measured.parent_cpu if measured else None,
-            evidence=measured.evidence if measured else (),
-        )
-
     for repeat in range(repeats):
         start = repeat % len(grid.rows)
         step = partial(on_step, repeat)
         for setup, workloads in grid.rows[start:] + grid.rows[:start]:
-            with _on_cpus(_spare_cpus(setup, machine)):
-                async with aclosing(_measure(setup, workloads, network, limits, step)) as outcomes:
+            with _on_cpus(_spare_cpus(setup, session.machine)):
+                async with aclosing(_measure(session, setup, workloads, step)) as outcomes:
                     async for workload, outcome in outcomes:
-                        yield record(setup, workload, repeat, outcome)
+                        yield _record(session, setup, workload, repeat, outcome)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +131,45 @@ class _Outcome:
     parent_cpu: float
     evidence: tuple[InstanceEvidence, ...]
 
+    @property
+    def problems(self) -> str:
+        return "; ".join(problem for one in self.evidence for problem in one.problems)
+
+
+def _record(
+    session: Session, setup: Setup, workload: Workload, repeat: int, outcome: _Outcome | ExecutionError
+) -> Record:
+    common = Record(
+        pinstripe=__version__,
+        run=session.run,
+        repeat=repeat,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        host=session.host,
+        machine=session.machine,
+        network=session.network,
+        artefact=setup.artefact,
+        configuration=setup.configuration,
+        placement=setup.placement,
+        workload=workload,
+        limits=session.limits,
+        parent_cpus=_spare_cpus(setup, session.machine),
+    )
+    if isinstance(outcome, ExecutionError):
+        return replace(common, failure=Failure(message=str(outcome)))
+    # What did not take effect as asked was not measured.
+    return replace(
+        common,
+        measurement=None if outcome.problems else outcome.measurement,
+        failure=Failure(message=outcome.problems) if outcome.problems else None,
+        counters=outcome.counters,
+        suspended_s=outcome.suspended_s,
+        parent_cpu=outcome.parent_cpu,
+        evidence=outcome.evidence,
+    )
+
 
 async def _measure(
-    setup: Setup,
-    workloads: Sequence[Workload],
-    network: Network,
-    limits: Limits,
-    on_step: Callable[[Setup, Workload], None],
+    session: Session, setup: Setup, workloads: Sequence[Workload], on_step: Callable[[Setup, Workload], None]
 ) -> AsyncGenerator[tuple[Workload, _Outcome | ExecutionError], None]:
     """Run workloads one after the other in one pool; after a failure the rest get a new one."""
     remaining = list(workloads)
@@ -164,7 +178,8 @@ async def _measure(
             async with Pool(setup.specs, restart=False) as pool:
                 while remaining:
                     on_step(setup, remaining[0])
-                    outcome = await _measure_one(pool, _part(setup, remaining[0], network), remaining[0], limits)
+                    part = _part(setup, remaining[0], session.network)
+                    outcome = await _measure_one(pool, part, remaining[0], session.limits)
                     yield remaining.pop(0), outcome
         except ExecutionError as error:
             yield remaining.pop(0), error

@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from pinstripe.bench import Grid, Host, Limits, Record, RecordFile, Setup, Skipped, make_grid, run_grid, set_up
+from pinstripe.bench import Grid, Host, Limits, Record, RecordFile, Session, Setup, Skipped, make_grid, run_grid, set_up
 from pinstripe.cli.trials import print_runs
 from pinstripe.configuration import Configuration, Workload
 from pinstripe.engines import engine, prepare
@@ -55,8 +55,8 @@ def measure(
         screen.print(f"skipped: {skipped.label}: {skipped.reason}", highlight=False, soft_wrap=True)
     for warning in dict.fromkeys(text for setup in setups if setup.placement for text in setup.placement.warnings):
         screen.print(f"note: {warning}", highlight=False, soft_wrap=True)
-    run = uuid.uuid4().hex
-    file = RecordFile(output or Path("records") / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{run[:6]}.jsonl")
+    session = Session(run=uuid.uuid4().hex, network=network, machine=machine, host=_host(setups), limits=limits)
+    file = RecordFile(output or Path("records") / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{session.run[:6]}.jsonl")
     records: list[Record] = []
 
     def keep(record: Record) -> None:
@@ -64,18 +64,7 @@ def measure(
         records.append(record)
 
     try:
-        _run_to_the_end(
-            _run(
-                grid,
-                network=network,
-                machine=machine,
-                run=run,
-                repeats=repeats,
-                limits=limits,
-                keep=keep,
-                screen=screen,
-            )
-        )
+        _run_to_the_end(_run(grid, session, repeats, keep, screen))
     finally:
         file.close()
         if records:
@@ -87,17 +76,7 @@ def measure(
         raise ExecutionError("no measurement succeeded; the reasons are above")
 
 
-async def _run(
-    grid: Grid,
-    *,
-    network: Network,
-    machine: Machine,
-    run: str,
-    repeats: int,
-    limits: Limits,
-    keep: Callable[[Record], None],
-    screen: Console,
-) -> None:
+async def _run(grid: Grid, session: Session, repeats: int, keep: Callable[[Record], None], screen: Console) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn())
     _end_in_order_on(signal.SIGTERM, signal.SIGHUP)
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
@@ -106,17 +85,7 @@ async def _run(
         def show(repeat: int, setup: Setup, workload: Workload) -> None:
             progress.update(task, description=f"{repeat + 1}: {setup.configuration.label}, {workload.shape}")
 
-        measured = run_grid(
-            grid,
-            network=network,
-            machine=machine,
-            host=_host(grid),
-            run=run,
-            repeats=repeats,
-            limits=limits,
-            on_step=show,
-        )
-        async with aclosing(measured):
+        async with aclosing(run_grid(grid, session, repeats=repeats, on_step=show)) as measured:
             async for record in measured:
                 keep(record)
                 progress.advance(task)
@@ -166,8 +135,8 @@ def _set_up_all(
     return setups, impossible
 
 
-def _host(grid: Grid) -> Host:
-    names = {name for setup, _ in grid.rows for name in engine(setup.configuration.engine).distributions}
+def _host(setups: Sequence[Setup]) -> Host:
+    names = {name for setup in setups for name in engine(setup.configuration.engine).distributions}
     return Host(
         kernel=platform.release(),
         python=platform.python_version(),
