@@ -271,13 +271,18 @@ def test_named_memory_policy_takes_effect(pinstripe: Run, tiny_model: Path) -> N
 
 def test_what_the_files_say_can_be_overridden(pinstripe: Run, tiny_model: Path, tmp_path: Path) -> None:
     """Pooling, length and normalisation named on the command line are those of the record."""
-    overrides = ("--override", "pooling=cls,max", "--override", "max_tokens=32", "--override", "normalize=true")
+    overrides = [
+        *("--override", "pooling=cls,max", "--override", "max_tokens=32", "--override", "normalize=true"),
+        *("--override", "prompts.query=query: ", "--override", "default_prompt=query"),
+    ]
     pinstripe("bench", str(tiny_model), "--engine", "fake", *overrides, *QUICK, "--output", "mine.jsonl")
     (record,) = read_records(tmp_path / "mine.jsonl")
 
     assert record.network.pooling == ("cls", "max")
     assert record.network.max_tokens == 32
     assert record.network.normalize
+    assert record.network.prompts == {"query": "query: "}
+    assert record.network.default_prompt == "query"
 
 
 def test_configurations_beyond_the_machine_are_listed_and_the_rest_measured(pinstripe: Run, tiny_model: Path) -> None:

@@ -54,7 +54,7 @@ def test_malformed_optional_files_are_unknown(grow: Grow, four_cpus: dict[str, s
     files |= {f"{NODE}/node0/{name}": nonsense for name in ("cpulist", "cpumap", "distance", "meminfo")}
     proc = ("cpuinfo", "meminfo", "mounts", "stat", "self/cgroup", "self/mountinfo", "self/status", "self/cpuset")
     files |= {f"proc/{name}": nonsense for name in proc}
-    files |= {f"{CPU}/{name}": nonsense for name in ("online", "isolated", "smt/control")}
+    files |= {f"{CPU}/{name}": nonsense for name in ("isolated", "smt/control")}
     files |= {"sys/kernel/mm/transparent_hugepage/enabled": nonsense, "sys/devices/cpu_atom/cpus": nonsense}
     machine = read_machine(grow(four_cpus | files))
     assert machine.online == machine.allowed == (0, 1, 2, 3)
@@ -203,6 +203,23 @@ def test_permission_denied(grow: Grow, four_cpus: dict[str, str]) -> None:
     finally:
         os.seteuid(user)
         (root / CPU).chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    "content", ["banana", "0-99999999999", "3-0\n", "0;1", "1.5", "0-3,", "\ufffd;;- nonsense\n", "x" * 5000]
+)
+def test_a_malformed_list_of_online_cpus_is_refused(grow: Grow, four_cpus: dict[str, str], content: str) -> None:
+    """It is not taken for all CPUs; the message names the file and a short part of what it holds."""
+    said = error_of(grow(four_cpus | {f"{CPU}/online": content}))
+    assert f"{CPU}/online" in said
+    assert repr(content[:80]) in said
+    assert len(said) < 500
+
+
+@pytest.mark.parametrize("content", ["0-3", "0-3\n", "0-3\0", "0-3\n\0", "", "\n", "\0"])
+def test_a_list_of_online_cpus_may_end_anyhow_or_be_blank(grow: Grow, four_cpus: dict[str, str], content: str) -> None:
+    """A blank list, as in old kernels' copies, leaves it to the CPUs themselves."""
+    assert read_machine(grow(four_cpus | {f"{CPU}/online": content})).online == (0, 1, 2, 3)
 
 
 @pytest.mark.parametrize(

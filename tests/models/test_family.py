@@ -1,5 +1,6 @@
 """Shapes of other families against transformers' own models."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,9 @@ import pytest
 from safetensors.numpy import save_file
 
 from pinstripe import models
+from pinstripe.errors import ModelError
+from pinstripe.models.family import word_embeddings
+from pinstripe.models.weights import tensor_shapes
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -77,6 +81,28 @@ def test_shape_agrees_with_the_model_of_transformers(family: str, tmp_path: Path
     assert (network.intermediate_size, network.pad_token_id) == (40, model.config.pad_token_id)
     tables = [module for name, module in model.named_modules() if name.endswith("token_type_embeddings")]
     assert network.type_vocab_size == (tables[0].num_embeddings if tables else 0)
+
+
+@pytest.mark.parametrize("headed", [False, True])
+@pytest.mark.parametrize("family", [*LEARNED_POSITIONS, *OTHER_POSITIONS])
+def test_weights_that_transformers_saves_fit_their_configuration(family: str, headed: bool, tmp_path: Path) -> None:  # noqa: FBT001 - a parameter of the test
+    """With and without a head; where the word table's name is known, that is its name, and its shape is checked."""
+    tiny(family, tmp_path)
+    config = transformers.AutoConfig.from_pretrained(tmp_path)
+    kind = transformers.AutoModelForSequenceClassification if headed else transformers.AutoModel
+    try:
+        model = kind.from_config(config, attn_implementation="eager")
+    except ValueError:
+        pytest.skip(f"transformers has no classifier of {family}")
+    model.save_pretrained(tmp_path)
+    assert models.resolve(str(tmp_path)).vocab_size == 50
+    names = word_embeddings(family)
+    if names:
+        assert sum(name in names for name in tensor_shapes(tmp_path / "model.safetensors")) == 1
+        config = json.loads((tmp_path / "config.json").read_text()) | {"vocab_size": 49}
+        (tmp_path / "config.json").write_text(json.dumps(config))
+        with pytest.raises(ModelError, match="take both files from one model"):
+            models.resolve(str(tmp_path))
 
 
 @pytest.mark.parametrize("family", LEARNED_POSITIONS)

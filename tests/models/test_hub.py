@@ -97,8 +97,30 @@ def test_a_download_that_breaks_is_one_line(cache: Path, monkeypatch: pytest.Mon
     assert "\n" not in str(caught.value)
 
 
-def test_pickles_are_not_downloaded(cache: Path, build: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The patterns given to the hub take what a model needs, and no weights that would not be loaded."""
+NEEDED = ["config.json", "1_Pooling/config.json", "2_Dense/model.safetensors", "vocab.txt", "sentencepiece.bpe.model"]
+NEEDED += ["model-00001-of-00002.safetensors", "onnx/model.onnx", "onnx/model.onnx_data", "onnx/model.onnx.data"]
+NEEDED += ["openvino/openvino_model.xml", "openvino/openvino_model.bin", "model.onnx", "openvino_model.bin"]
+PICKLES = ["pytorch_model.bin", "2_Dense/pytorch_model.bin", "tf_model.h5", "training.pt", "flax_model.msgpack"]
+INT8 = ["onnx/model_int8[1].onnx", "onnx/model_int8[1].onnx_data", "onnx/model_int8[1].onnx.data"]
+QUANTIZED = ["openvino/openvino_model_qint8.xml", "openvino/openvino_model_qint8.bin"]
+OTHERS = ["onnx/model_O4.onnx", "onnx/model_fp16.onnx", "onnx/model_fp16.onnx_data", "onnx/model_int81.onnx"]
+
+
+@pytest.mark.parametrize(
+    ("file", "chosen"),
+    [
+        (None, []),
+        ("onnx/model.onnx", []),
+        (INT8[0], INT8),
+        (f"./{INT8[0]}", INT8),
+        (QUANTIZED[0], QUANTIZED),
+        ("/elsewhere/model.onnx", []),
+    ],
+)
+def test_only_what_is_needed_is_downloaded(
+    cache: Path, build: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, file: str | None, chosen: list[str]
+) -> None:
+    """Float32 graphs under their usual names, the graph that was chosen with its weights, no pickles."""
     fill(cache, build())
     asked: list[str] = []
     real = huggingface_hub.snapshot_download
@@ -108,9 +130,7 @@ def test_pickles_are_not_downloaded(cache: Path, build: Callable[..., Path], mon
         return str(real(repository, allow_patterns=allow_patterns, revision=revision))
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", recording)
-    models.resolve("organisation/name")
-    wanted = ["config.json", "1_Pooling/config.json", "2_Dense/model.safetensors", "vocab.txt", "onnx/model.onnx"]
-    wanted += ["sentencepiece.bpe.model", "openvino/openvino_model.bin", "model-00001-of-00002.safetensors"]
-    refused = ["pytorch_model.bin", "2_Dense/pytorch_model.bin", "tf_model.h5", "training.pt", "flax_model.msgpack"]
-    kept = huggingface_hub.utils.filter_repo_objects([*wanted, *refused], allow_patterns=asked)
-    assert list(kept) == wanted
+    models.resolve("organisation/name", file=file)
+    offered = [*NEEDED, *PICKLES, *INT8, *QUANTIZED, *OTHERS]
+    kept = huggingface_hub.utils.filter_repo_objects(offered, allow_patterns=asked)
+    assert list(kept) == [*NEEDED, *chosen]

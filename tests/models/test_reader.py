@@ -138,7 +138,7 @@ def test_modules_that_are_not_computed_are_named(build: Build) -> None:
     files = modules("Transformer", "Pooling") | {"1_Pooling/config.json": {"include_prompt": False}}
     assert "include_prompt" in message(build(files))
     outside = {"modules.json": [{"type": "x.Transformer", "path": "../elsewhere"}]}
-    assert "outside the model's directory" in message(build(outside))
+    assert "no folder in the model's directory" in message(build(outside))
 
 
 def dense_files(**config: Any) -> dict[str, Any]:
@@ -161,6 +161,23 @@ def test_a_dense_layer_is_read_from_safetensors(build: Build) -> None:
     assert "takes 8 values, but gets 16" in message(directory, pooling=("mean", "cls"))
     assert "save the model again" in message(build(dense_files(out_features=5)))
     assert "residual" in message(build(dense_files(use_residual=True)))
+
+
+def test_a_dense_layer_can_be_left_out_or_insisted_on(build: Build) -> None:
+    """Left out, it is not even read, so that a pickled one is no obstacle; the embedding has the network's width."""
+    directory = build(dense_files())
+    assert "has no model.safetensors" in message(directory)
+    network = models.resolve(str(directory), overrides=models.Overrides(dense=False, pooling=("mean", "cls")))
+    assert (network.dense, network.pooling) == ((), ("mean", "cls"))
+    weights = {"linear.weight": np.zeros((4, 8), np.float32), "linear.bias": np.zeros(4, np.float32)}
+    save_file(weights, directory / "2_Dense" / "model.safetensors")
+    assert len(models.resolve(str(directory), overrides=models.Overrides(dense=True)).dense) == 1
+    (directory / "modules.json").unlink()
+    assert "dense layers were asked for" in message(directory, dense=True)
+    assert models.resolve(str(directory), overrides=models.Overrides(dense=False)).dense == ()
+    assert "dense False was asked for, but means nothing" in message(
+        build(architectures=CLASSIFIER, **THREE), dense=False
+    )
 
 
 def test_the_shortest_length_limit_holds(build: Build) -> None:
@@ -230,57 +247,6 @@ def test_the_mask_token_is_found_in_either_tokenizer_file(build: Build) -> None:
     whole = {"tokenizer.json": {"added_tokens": [{"id": 7, "content": "<mask>", "lstrip": True}], "model": {}}}
     options = whole | {"tokenizer_config.json": {"mask_token": {"content": "<mask>", "lstrip": True}}}
     assert models.resolve(str(build(options))).mask_token_id == 7
-
-
-def test_directories_that_are_no_models(build: Build, tmp_path: Path) -> None:
-    """No configuration, no weights, weights as a pickle only: each said plainly."""
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    assert "has no config.json" in message(empty)
-    assert "has no weights" in message(build(tensors={}))
-    said = message(build({"pytorch_model.bin": b"\x80\x02"}, tensors={}))
-    assert "pytorch_model.bin" in said
-    assert "convert it to safetensors" in said
-
-
-def test_an_adapter_alone_is_no_model(build: Build) -> None:
-    """Weights that only change another model's are not taken for a whole one."""
-    said = message(build({"adapter_model.safetensors": b""}, tensors={}))
-    assert "adapter_model.safetensors is not a whole model" in said
-
-
-def test_damaged_files_are_named(build: Build) -> None:
-    """JSON cut short, JSON of another form, and values that make no sense."""
-    assert "config.json is not as expected" in message(build({"config.json": '{"model_type": "be'}))
-    assert "config.json is not as expected" in message(build({"config.json": "[]"}))
-    assert "hidden_size is '8'" in message(build(hidden_size="8"))
-    assert "num_hidden_layers is missing" in message(build(num_hidden_layers=None))
-    assert "pad_token_id 40 is not below vocab_size 40" in message(build(pad_token_id=40))
-    assert "id2label" in message(build(architectures=CLASSIFIER, id2label={"0": "a", "2": "b"}))
-    assert "tokenizer_config.json" in message(build({"tokenizer_config.json": {"do_lower_case": "yes"}}))
-
-
-def test_remote_code_is_never_trusted(build: Build) -> None:
-    """A family that only the model's own code knows is refused, and why."""
-    said = message(build(model_type="new", auto_map={"AutoModel": "modeling.NewModel"}))
-    assert "model_type 'new' is unknown" in said
-    assert "never run" in said
-
-
-@pytest.mark.timeout(10)
-@pytest.mark.parametrize(
-    "config",
-    [
-        {"architectures": CLASSIFIER, "num_labels": 10**30},
-        {"architectures": CLASSIFIER, "num_labels": -1},
-        {"architectures": CLASSIFIER, "num_labels": "two"},
-        {"architectures": {"a": 1}},
-        {"architectures": [["BertModel"]]},
-    ],
-)
-def test_values_that_make_no_sense(build: Callable[..., Path], config: dict[str, Any]) -> None:
-    """What cannot be a number of labels or a list of architectures is refused by name, and not worked with."""
-    assert list(config)[-1] in message(build(**config))
 
 
 @pytest.mark.parametrize("name", ["onnx/model.onnx", "model.onnx", "openvino/openvino_model.xml"])

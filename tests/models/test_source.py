@@ -68,6 +68,24 @@ def test_a_package_without_a_model_or_not_installed(carrier: Path) -> None:
     assert "no Python package 'os.path'" in message("package:os.path")
 
 
+@pytest.mark.parametrize("slip", ["package:car-rier", "car-rier", "car_rier"])
+def test_a_distributions_name_or_a_forgotten_prefix_gets_a_hint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slip: str
+) -> None:
+    """What pip calls some-model is imported as some_model; the hint runs none of its code."""
+    (tmp_path / "car_rier").mkdir()
+    (tmp_path / "car_rier" / "__init__.py").write_text("raise RuntimeError('imported')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert message(slip).endswith("; did you mean package:car_rier?")
+
+
+@pytest.mark.parametrize("name", ["no-such-package", "__main__", "os.path", "", "-", "1-2"])
+def test_no_hint_is_given_to_what_is_not_installed(name: str) -> None:
+    """Nor does the module that happens to run count as installed, or a name that no package can have."""
+    assert message(f"package:{name}").endswith("is installed here; install it, or name a directory")
+    assert "did you mean" not in message(name)
+
+
 def test_what_looks_like_a_path_is_not_looked_for_on_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`./x`, an absolute path, several slashes, or a first part that is a directory here."""
     monkeypatch.chdir(tmp_path)

@@ -91,6 +91,37 @@ def test_damaged_weights_are_noticed_before_anything_is_loaded(build: Build, cha
     assert "damaged" in said or "not a whole safetensors file" in said
 
 
+@pytest.mark.parametrize("start", [b'{"weight":', b'{"__metadata__":', b""])
+def test_a_header_nested_too_deeply_is_damaged(build: Build, start: bytes) -> None:
+    """It would exhaust the stack of the decoder."""
+    header = start + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    said = damage(build() / "model.safetensors", lambda _: len(header).to_bytes(8, "little") + header)
+    assert "not a whole safetensors file" in said
+
+
+WORDS = "embeddings.word_embeddings.weight"
+
+
+@pytest.mark.parametrize("name", [WORDS, f"bert.{WORDS}"])
+@pytest.mark.parametrize("shape", [(41, 8), (40, 9), (40,)])
+def test_a_word_table_of_another_model_is_noticed(build: Build, name: str, shape: tuple[int, ...]) -> None:
+    """In the only file or in a shard; both shapes are said."""
+    directory = build(tensors={name: np.zeros(shape, np.float32)})
+    with pytest.raises(ModelError, match="take both files from one model") as caught:
+        models.resolve(str(directory))
+    assert f"{name} is {list(shape)}" in str(caught.value)
+    assert "says [40, 8]" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert models.resolve(str(build(tensors={name: np.zeros((40, 8), np.float32)}))).vocab_size == 40
+
+
+def test_a_word_table_that_may_be_narrower_is_not_judged(build: Build) -> None:
+    """ELECTRA and ALBERT project narrower word vectors up; a name of no known meaning says nothing either."""
+    narrow = {WORDS: np.zeros((40, 4), np.float32)}
+    assert models.resolve(str(build(tensors=narrow, model_type="electra"))).hidden_size == 8
+    assert models.resolve(str(build(tensors={"other.weight": np.zeros((9, 9), np.float32)}))).hidden_size == 8
+
+
 def test_weights_without_tensors_are_no_weights(build: Build) -> None:
     """A header that lists nothing is well formed."""
     header = b'{"__metadata__":{"format":"pt"}}'

@@ -45,6 +45,7 @@ HYBRID = "nri-sample1-hybrid"  # P-cores (0,1) (2,3) (4,5) (6,7), E-cores 8-15
 SPARSE = "hwloc-48amd64-4pa2n6c-sparse"  # 8 nodes of 6 cores; neighbours in a package: 0-1, 2-33, 34-45, 72-73
 CGROUP = "hwloc-32amd64-4s2n4c-cgroup2"  # allowed 0-5: 4 cores of node 0, 2 of node 1
 INTERLEAVED = "hwloc-memorysidecaches"  # 40 cores (n, n+40) of nodes 0-3 in turn
+FAKE = "hwloc-4fake-4gr1nu1pu"  # 4 nodes of one core in one package, no distances; allowed CPUs 0-1, memory of 0 and 2
 NO_NODE = "hwloc-offline-cpu0-node0"  # CPUs 4-20; the odd ones on node 1, the even ones without a node
 
 
@@ -58,6 +59,7 @@ NO_NODE = "hwloc-offline-cpu0-node0"  # CPUs 4-20; the odd ones on node 1, the e
         (VMWARE, Wish(instances=4), [(0, 2), (4, 6), (8, 10), (12, 14)], [(0,), (1,), (2,), (3,)]),
         (VMWARE, Wish(instances=3), [(0, 2), (4, 6), (8, 10)], [(0,), (1,), (2,)]),
         (VMWARE, Wish(cores=1, instances=3, strategy="scatter"), [(0,), (4,), (8,)], [(0,), (1,), (2,)]),
+        (VMWARE, Wish(instances=2, cores=3), [(0, 2, 4), (8, 10, 12)], [(0, 1), (2, 3)]),
         (
             X7550,
             Wish(instances=4),
@@ -72,6 +74,7 @@ NO_NODE = "hwloc-offline-cpu0-node0"  # CPUs 4-20; the odd ones on node 1, the e
         ),
         (X7550, Wish(cores=16), [numbered(0, 16, 2)], [(0,)]),
         (OPTERON, Wish(instances=4), [(0, 1), (2, 3), (12, 13), (14, 15)], [(1,), (1,), (1,), (1,)]),
+        (OPTERON, Wish(instances=5), [(2,), (3,), (5,), (6,), (0,)], [(1,), (1,), (2,), (3,), (1,)]),
         (OPTERON, Wish(bind="5|6"), [(5,), (6,)], [(2,), (3,)]),
         (HYBRID, Wish(), [(0, 2, 4, 6)], [(0,)]),
         (HYBRID, Wish(core_kind="efficiency", instances=2), [(8, 9, 10, 11), (12, 13, 14, 15)], [(0,), (0,)]),
@@ -90,6 +93,7 @@ NO_NODE = "hwloc-offline-cpu0-node0"  # CPUs 4-20; the odd ones on node 1, the e
         (CGROUP, Wish(instances=2), [(0, 1), (2, 3)], [(0,), (0,)]),
         (CGROUP, Wish(instances=2, strategy="scatter"), [(0, 1), (4, 5)], [(0,), (1,)]),
         (INTERLEAVED, Wish(instances=4), [numbered(first, 10, 4) for first in range(4)], [(0,), (1,), (2,), (3,)]),
+        (FAKE, Wish(instances=2), [(0,), (1,)], [(0,), (0, 2)]),
         (NO_NODE, Wish(instances=2), [numbered(5, 8, 2), numbered(4, 8, 2)], [(1,), (1,)]),
     ],
 )

@@ -36,6 +36,7 @@ def machines(draw: st.DrawFn) -> Machine:
         Core(cpus=cpus, package=None, node=half[0], l3=caches.index(half) if caches else None, kind=kind)
         for cpus, half, kind in zip(siblings, halves, kinds, strict=True)
     ]
+    table = draw(st.booleans())
     return Machine(
         online=online,
         allowed=some(draw, online, usual=True),
@@ -48,7 +49,7 @@ def machines(draw: st.DrawFn) -> Machine:
                 id=node,
                 cpus=cpus_of(core for core in cores if core.node == node),
                 memory_bytes=draw(st.sampled_from([0, 1 << 30])),
-                neighbours=tuple(draw(st.permutations([other for other in ids if other != node]))),
+                neighbours=tuple(draw(st.permutations([other for other in ids if other != node]))) if table else (),
             )
             for node in ids
         ),

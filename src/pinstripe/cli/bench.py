@@ -25,6 +25,7 @@ __all__ = ["bench"]
 
 _PER_CORE = "per-core"
 _KINDS = {".onnx": "onnx", ".xml": "openvino"}
+_PROMPT = "prompts."
 OptionValue = str | int | float | bool
 
 
@@ -80,7 +81,7 @@ def bench(
     override: Annotated[
         list[str] | None,
         typer.Option(
-            help="Correct what the model's files say: task, pooling (mean, cls, …), normalize, max_tokens, …; "
+            help="Correct what the model's files say: task, pooling (mean, cls, …), dense, max_tokens, prompts.NAME; "
             "may be repeated.",
             metavar="NAME=VALUE",
         ),
@@ -205,7 +206,10 @@ def _overrides(values: dict[str, str]) -> "Overrides":
 
     from pinstripe.models import Overrides  # noqa: PLC0415
 
-    fields: dict[str, Any] = dict(values)
+    prompts = {name.removeprefix(_PROMPT): text for name, text in values.items() if name.startswith(_PROMPT)}
+    fields: dict[str, Any] = {name: text for name, text in values.items() if not name.startswith(_PROMPT)}
+    if prompts:
+        fields["prompts"] = prompts
     if "pooling" in values:
         fields["pooling"] = values["pooling"].split(",")
     try:

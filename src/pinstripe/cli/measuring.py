@@ -48,7 +48,8 @@ def measure(
     screen = Console(stderr=True)
     status = screen.status("reading the model, exporting it if an engine needs that")
     with status if screen.is_terminal else nullcontext():
-        network = resolve(model, revision=revision, overrides=overrides)
+        file = next((one.file for one in configurations if one.file), None)
+        network = resolve(model, revision=revision, overrides=overrides, file=file)
         setups, impossible = _set_up_all(configurations, machine, network)
     grid = make_grid(setups, workloads, network)
     for skipped in (*impossible, *grid.skipped):
@@ -56,21 +57,21 @@ def measure(
     for warning in dict.fromkeys(text for setup in setups if setup.placement for text in setup.placement.warnings):
         screen.print(f"note: {warning}", highlight=False, soft_wrap=True)
     session = Session(run=uuid.uuid4().hex, network=network, machine=machine, host=_host(setups), limits=limits)
-    file = RecordFile(output or Path("records") / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{session.run[:6]}.jsonl")
+    records_file = RecordFile(output or Path("records") / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{session.run[:6]}.jsonl")
     records: list[Record] = []
 
     def keep(record: Record) -> None:
-        file.append(record)
+        records_file.append(record)
         records.append(record)
 
     try:
         _run_to_the_end(_run(grid, session, repeats, keep, screen))
     finally:
-        file.close()
+        records_file.close()
         if records:
             print_runs(records, as_json=as_json)
             failed = sum(record.failure is not None for record in records)
-            kept = f"{len(records)} of {grid.trials * repeats} measurements kept in {file.path}"
+            kept = f"{len(records)} of {grid.trials * repeats} measurements kept in {records_file.path}"
             screen.print(f"{kept} ({failed} failed)" if failed else kept, highlight=False, soft_wrap=True)
     if all(record.failure for record in records):
         raise ExecutionError("no measurement succeeded; the reasons are above")

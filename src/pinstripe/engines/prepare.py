@@ -15,15 +15,11 @@ from pinstripe.engines.export_result import damaged_files
 from pinstripe.engines.protocol import Artefact, Engine
 from pinstripe.engines.weights import check_float32_weights, weight_types
 from pinstripe.errors import EngineError, ExecutionError
-from pinstripe.models import Network, artefact_candidates
+from pinstripe.models import USUAL_GRAPHS, Network, artefact_candidates
 
 __all__ = ["prepare"]
 
 _SUFFIXES: Final[dict[ExportFormat, str]] = {"onnx": ".onnx", "openvino": ".xml"}
-_USUAL_NAMES: Final[dict[ExportFormat, tuple[str, ...]]] = {
-    "onnx": ("onnx/model.onnx", "model.onnx"),
-    "openvino": ("openvino/openvino_model.xml", "openvino_model.xml"),
-}
 _EXPORT_VERSION: Final = 1
 """Part of the cache's key: raised when the exporter writes something else. Library versions are not part of it, so that
 an export is found in an environment without torch; they are recorded in its `export.json`."""
@@ -74,7 +70,7 @@ def _chosen(engine: Engine, graph_format: ExportFormat, network: Network, file: 
 def _beside_the_weights(graph_format: ExportFormat, directory: Path) -> Path | None:
     """Return the usual file if it is float32, else the only float32 one; files in other precisions are passed over."""
     candidates = artefact_candidates(directory, _SUFFIXES[graph_format])
-    for usual in _USUAL_NAMES[graph_format]:
+    for usual in USUAL_GRAPHS[_SUFFIXES[graph_format]]:
         if usual in candidates and _is_float32(directory / usual):
             return directory / usual
     usable = [name for name in candidates if _is_float32(directory / name)]

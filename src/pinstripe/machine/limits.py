@@ -18,10 +18,14 @@ def online_cpus(tree: Tree) -> tuple[int, ...]:
     """Return the online CPUs, ascending, at least one.
 
     Raises:
-        MachineError: There is no CPU below the root, it cannot be read, or it lacks CPUs that it says are online.
+        MachineError: There is no CPU below the root, it cannot be read, the list of online CPUs is malformed, or the
+            root lacks CPUs that it says are online.
     """
     present = _present_cpus(tree.root)
-    listed = tree.cpu_list(f"{CPU_DIRECTORY}/online")
+    try:
+        listed = parse_cpu_list(tree.text(f"{CPU_DIRECTORY}/online") or "")
+    except MachineError as error:
+        raise MachineError(f"{tree.root / CPU_DIRECTORY / 'online'}: {error}") from error
     if not listed:
         # Old kernels and copies: only CPUs that can be switched off have a file of their own.
         online = [cpu for cpu in present if tree.number(f"{CPU_DIRECTORY}/cpu{cpu}/online") != 0]

@@ -1,8 +1,15 @@
 """ONNX and OpenVINO files that came with a model."""
 
 from pathlib import Path
+from typing import Final
 
-__all__ = ["artefact_candidates"]
+__all__ = ["USUAL_GRAPHS", "artefact_candidates"]
+
+USUAL_GRAPHS: Final = {
+    ".onnx": ("onnx/model.onnx", "model.onnx"),
+    ".xml": ("openvino/openvino_model.xml", "openvino_model.xml"),
+}
+"""What the float32 export of a model is called, by suffix, most usual first: the names that optimum gives."""
 
 
 def artefact_candidates(directory: Path, suffix: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import msgspec
 from pinstripe.errors import ModelError
 from pinstripe.models.files import read_json
 from pinstripe.models.network import Dense
+from pinstripe.models.quoting import quoted
 from pinstripe.models.task import activation_named
 from pinstripe.models.weights import tensor_shapes
 
@@ -44,7 +45,7 @@ def read_dense(directory: Path) -> Dense:
         expected["linear.bias"] = (config.out_features,)
     found = tensor_shapes(weights)
     if any(found.get(name) != shape for name, shape in expected.items()):
-        raise ModelError(f"{weights} has {found}, its config.json says {expected}; save the model again")
+        raise ModelError(f"{weights} has {quoted(found)}, its config.json says {expected}; save the model again")
     activation = activation_named(config.activation_function, path)
     return Dense(weights=str(weights), activation=activation, bias=config.bias)
 

@@ -4,7 +4,7 @@ Forms as written by sentence-transformers 2.0 (`pooling_mode_*` booleans) to 6.2
 """
 
 from pathlib import Path, PurePosixPath
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import msgspec
 
@@ -12,6 +12,7 @@ from pinstripe.errors import ModelError
 from pinstripe.models.dense import read_dense
 from pinstripe.models.files import read_json
 from pinstripe.models.network import Dense, PoolingMode
+from pinstripe.models.quoting import quoted, shortened
 
 __all__ = ["Modules", "SentenceConfig", "read_modules", "read_sentence_config"]
 
@@ -19,7 +20,7 @@ __all__ = ["Modules", "SentenceConfig", "read_modules", "read_sentence_config"]
 class SentenceConfig(msgspec.Struct):
     """`sentence_bert_config.json`, or one of its older names such as `sentence_roberta_config.json`."""
 
-    max_seq_length: int | None = None
+    max_seq_length: Annotated[int, msgspec.Meta(ge=1)] | None = None
     do_lower_case: bool = False
 
 
@@ -50,8 +51,12 @@ def read_sentence_config(directory: Path) -> SentenceConfig:
     return read_json(found[0], SentenceConfig) if found else SentenceConfig()
 
 
-def read_modules(directory: Path) -> Modules:
+def read_modules(directory: Path, *, dense: bool = True) -> Modules:
     """Return the modules that `modules.json` lists, or the bare network without that file.
+
+    Args:
+        directory: The model's.
+        dense: Whether its dense layers are read; else they are left out.
 
     Raises:
         ModelError: A module or an option of it is none that pinstripe computes, or a file is damaged.
@@ -67,21 +72,27 @@ def read_modules(directory: Path) -> Modules:
     pooled = ["Transformer", "Pooling", *["Dense"] * kinds.count("Dense"), *["Normalize"] * normalize]
     if kinds not in (["Transformer"], pooled):
         raise ModelError(
-            f"{path} lists {', '.join(kinds) or 'no modules'}; "
+            f"{path} lists {shortened(', '.join(kinds)) or 'no modules'}; "
             "pinstripe runs Transformer, Pooling, Dense and Normalize, in this order"
         )
     return Modules(
         network_directory=next(place for kind, place in modules if kind == "Transformer"),
         pooling=next((_read_pooling(place / "config.json") for kind, place in modules if kind == "Pooling"), None),
-        dense=tuple(read_dense(place) for kind, place in modules if kind == "Dense"),
+        dense=tuple(read_dense(place) for kind, place in modules if kind == "Dense" and dense),
         normalize=normalize,
     )
 
 
+_LONGEST_NAME = 255
+"""Bytes of a file's name (NAME_MAX of Linux)."""
+
+
 def _inside(directory: Path, relative: str) -> Path:
-    if PurePosixPath(relative).is_absolute() or ".." in PurePosixPath(relative).parts:
+    path = PurePosixPath(relative)
+    possible = relative.isprintable() and len(relative) <= _LONGEST_NAME
+    if path.is_absolute() or ".." in path.parts or not possible:
         raise ModelError(
-            f"{directory / 'modules.json'} names {relative!r}, outside the model's directory; don't use it"
+            f"{directory / 'modules.json'} names {quoted(relative)}, no folder in the model's directory; don't use it"
         )
     return directory / relative
 
@@ -108,4 +119,4 @@ def _read_pooling(path: Path) -> tuple[PoolingMode, ...]:
         return msgspec.convert([named] if isinstance(named, str) else named, tuple[PoolingMode, ...])
     except msgspec.ValidationError as error:
         known = ", ".join(get_args(PoolingMode))
-        raise ModelError(f"{path}: pooling_mode {named!r} is unknown; known are {known}") from error
+        raise ModelError(f"{path}: pooling_mode {quoted(named)} is unknown; known are {known}") from error

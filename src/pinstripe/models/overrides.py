@@ -14,6 +14,7 @@ class Overrides(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         task: `embedding` for any model; `classification` and `reranking` for sequence classifiers; other tasks only
             for a model whose architecture has their head.
         pooling: Pooling modes of an embedding model, concatenated in order.
+        dense: False leaves out the dense layers behind the pooling; True insists on them.
         normalize: Whether embeddings are scaled to unit length.
         activation: Applied to the logits of classification and reranking; `identity` gives raw scores.
         max_tokens: Longest input in tokens, from 1 to the number of positions that the network has.
@@ -24,6 +25,7 @@ class Overrides(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     task: Task | None = None
     pooling: tuple[PoolingMode, ...] | None = None
+    dense: bool | None = None
     normalize: bool | None = None
     activation: Activation | None = None
     max_tokens: int | None = None

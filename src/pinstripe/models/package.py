@@ -5,7 +5,16 @@ from pathlib import Path
 
 from pinstripe.errors import ModelError
 
-__all__ = ["model_in_package"]
+__all__ = ["installed_package", "model_in_package"]
+
+
+def installed_package(name: str) -> str | None:
+    """Return the import name of an installed package by that or by its distribution's name; None if there is none.
+
+    A distribution such as `some-model` usually carries the package `some_model`.
+    """
+    package = name.replace("-", "_")
+    return None if _locations(package) is None else package
 
 
 def model_in_package(package: str) -> Path:
@@ -17,16 +26,27 @@ def model_in_package(package: str) -> Path:
     Raises:
         ModelError: There is no such package, it carries no model (`config.json` with safetensors), or several.
     """
-    spec = importlib.util.find_spec(package) if package.isidentifier() else None
-    if spec is None:
-        raise ModelError(f"no Python package {package!r} is installed here; install it, or name a directory")
-    models = [model for root in spec.submodule_search_locations or () for model in _models_below(Path(root))]
+    roots = _locations(package)
+    if roots is None:
+        meant = installed_package(package)
+        advice = f"did you mean package:{meant}?" if meant else "install it, or name a directory"
+        raise ModelError(f"no Python package {package!r} is installed here; {advice}")
+    models = [model for root in roots for model in _models_below(root)]
     if not models:
         raise ModelError(f"the package {package} carries no directory with config.json and safetensors; name another")
     if len(models) > 1:
         listed = ", ".join(str(model) for model in models)
         raise ModelError(f"the package {package} carries several models; name one of the directories: {listed}")
     return models[0]
+
+
+def _locations(package: str) -> list[Path] | None:
+    """Return the directories of a top-level package, none for a module of one file; None if it is not installed."""
+    try:
+        spec = importlib.util.find_spec(package) if package.isidentifier() else None
+    except ValueError:  # a module that runs without being installed, such as __main__
+        return None
+    return None if spec is None else [Path(root) for root in spec.submodule_search_locations or ()]
 
 
 def _models_below(root: Path) -> list[Path]:

@@ -15,6 +15,7 @@ from pinstripe.models.fingerprint import fingerprint
 from pinstripe.models.modules import Modules, SentenceConfig, read_modules, read_sentence_config
 from pinstripe.models.network import Activation, Network, PoolingMode, Similarity, Task
 from pinstripe.models.overrides import Overrides
+from pinstripe.models.quoting import quoted, shortened
 from pinstripe.models.task import (
     architecture,
     classification_activation,
@@ -24,6 +25,7 @@ from pinstripe.models.task import (
 )
 from pinstripe.models.tokenizer_files import TokenizerConfig, read_tokenizer_config, token_id
 from pinstripe.models.weights import find_weights, no_weights
+from pinstripe.models.word_embeddings import check_word_embeddings
 
 __all__ = ["read_network"]
 
@@ -40,7 +42,7 @@ def read_network(directory: Path, *, name: str, revision: str | None, overrides:
     Raises:
         ModelError: A file is missing, damaged or beyond what pinstripe runs, or an override does not fit the model.
     """
-    files = _Files.read(directory)
+    files = _Files.read(directory, dense=overrides.dense is not False)
     shape = files.shape
     task = _task(files, overrides)
     _refuse_misplaced(task, overrides)
@@ -101,8 +103,8 @@ class _Files:
     tokenizer: TokenizerConfig
 
     @classmethod
-    def read(cls, directory: Path) -> "_Files":
-        modules = read_modules(directory)
+    def read(cls, directory: Path, *, dense: bool) -> "_Files":
+        modules = read_modules(directory, dense=dense)
         place = modules.network_directory
         path = place / "config.json"
         if not path.is_file():
@@ -122,7 +124,9 @@ class _Files:
     def identity(self) -> list[Path]:
         """Return the files whose content makes the model what it is."""
         place = self.config_path.parent
-        weights = find_weights(place) or _artefact_files(place)
+        own = find_weights(place)
+        check_word_embeddings(own, self.shape, self.config_path)
+        weights = own or _artefact_files(place)
         if not weights:
             raise ModelError(no_weights(place))
         return [self.config_path, *weights, *(Path(dense.weights) for dense in self.modules.dense)]
@@ -143,7 +147,7 @@ def _task(files: _Files, overrides: Overrides) -> Task:
     if task in possible and task is not None:
         return task
     asked = f"the task {task} was asked for, but" if task else "no task is known:"
-    saved = architecture(files.config, files.config_path) or "none"
+    saved = shortened(architecture(files.config, files.config_path) or "none")
     likely = ", ".join(sorted(str(each) for each in possible - {None}))
     raise ModelError(f"{files.config_path}: {asked} its architecture is {saved}; possible tasks are {likely}")
 
@@ -152,7 +156,7 @@ def _refuse_misplaced(task: Task, overrides: Overrides) -> None:
     """Raise if an override has no meaning for the task."""
     wrong: dict[str, object] = {}
     if task != "embedding":
-        wrong |= {"pooling": overrides.pooling, "normalize": overrides.normalize}
+        wrong |= {"pooling": overrides.pooling, "dense": overrides.dense, "normalize": overrides.normalize}
     if task not in {"classification", "reranking"}:
         wrong |= {"activation": overrides.activation}
     for option, value in wrong.items():
@@ -167,6 +171,8 @@ def _pooling(files: _Files, task: Task, overrides: Overrides) -> tuple[PoolingMo
     modes = overrides.pooling if overrides.pooling is not None else files.modules.pooling or ("mean",)
     if not modes:
         raise ModelError("an empty pooling was asked for; name at least one mode, such as mean")
+    if overrides.dense and not files.modules.dense:
+        raise ModelError(f"dense layers were asked for, but {files.config_path.parent} has none; leave that out")
     check_widths(files.modules.dense, files.shape.hidden_size * len(modes))
     return modes
 
@@ -215,6 +221,8 @@ def _default_prompt(files: _Files, prompts: dict[str, str], overrides: Overrides
     if not name:
         return None
     if name not in prompts:
-        known = ", ".join(sorted(prompts)) or "none"
-        raise ModelError(f"the default prompt {name!r} is none of the model's prompts ({known}); name one of them")
+        known = shortened(", ".join(sorted(prompts))) or "none"
+        raise ModelError(
+            f"the default prompt {quoted(name)} is none of the model's prompts ({known}); name one of them"
+        )
     return name

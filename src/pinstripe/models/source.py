@@ -8,7 +8,7 @@ from pinstripe.errors import ModelError
 from pinstripe.models.hub import download
 from pinstripe.models.network import Network
 from pinstripe.models.overrides import Overrides
-from pinstripe.models.package import model_in_package
+from pinstripe.models.package import installed_package, model_in_package
 from pinstripe.models.random_weights import random_model
 from pinstripe.models.reader import read_network
 
@@ -17,7 +17,9 @@ __all__ = ["resolve"]
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 
 
-def resolve(source: str, *, revision: str | None = None, overrides: Overrides | None = None) -> Network:
+def resolve(
+    source: str, *, revision: str | None = None, overrides: Overrides | None = None, file: str | None = None
+) -> Network:
     """Return the model that a source names, fetching or making its files if they are not there yet.
 
     Args:
@@ -26,23 +28,25 @@ def resolve(source: str, *, revision: str | None = None, overrides: Overrides | 
             `distilbert`); or a hub id `organisation/name`. A directory of that name comes before the hub.
         revision: Branch, tag or commit of a hub id.
         overrides: What to believe against the model's files.
+        file: An exported graph in the model's directory that is going to be used. Of a hub id it is fetched, with the
+            files of its weights; by default, only float32 graphs under their usual names are.
 
     Raises:
         ModelError: There is no such model, or it cannot be read or run, or the overrides don't fit it.
         ExecutionError: Random weights cannot be written to the cache.
     """
     try:
-        directory, commit = _locate(source, revision)
+        directory, commit = _locate(source, revision, file)
         return read_network(directory, name=source, revision=commit, overrides=overrides or Overrides())
     except OSError as error:
         where = error.filename or source
         raise ModelError(f"{where} cannot be read ({error.strerror}); check the name and its permissions") from error
 
 
-def _locate(source: str, revision: str | None) -> tuple[Path, str | None]:
+def _locate(source: str, revision: str | None, file: str | None) -> tuple[Path, str | None]:
     """Return the directory of a model, and its commit if it is from the hub."""
     if _is_hub_id(source):
-        return download(source, revision)
+        return download(source, revision, file)
     if revision is not None:
         raise ModelError(f"revision {revision!r} was given, but {source} is not a hub id; leave it out")
     kind, colon, name = source.partition(":")
@@ -66,5 +70,7 @@ def _local(source: str) -> Path:
         return path.resolve()
     if source and path.exists():
         raise ModelError(f"{source} is a file; name the directory of the model")
+    if package := installed_package(source):
+        raise ModelError(f"there is no directory {source!r}; did you mean package:{package}?")
     kinds = "package:NAME, random:SHAPE or a hub id organisation/name"
     raise ModelError(f"there is no directory {source!r}; name one, or {kinds}")

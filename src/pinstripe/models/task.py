@@ -5,6 +5,7 @@ from typing import Any, get_args
 
 from pinstripe.errors import ModelError
 from pinstripe.models.network import Activation, Task
+from pinstripe.models.quoting import quoted
 
 __all__ = [
     "activation_named",
@@ -23,7 +24,7 @@ _HEADS: dict[str, Task] = {
 }
 _DEFAULT_LABELS = 2
 """Of transformers, for a configuration without id2label."""
-_MOST_LABELS = 1_000_000
+_MOST_LABELS = 1 << 20
 """Far above any classifier, far below what a number in a damaged file could make us count to."""
 
 
@@ -36,7 +37,7 @@ def architecture(config: dict[str, Any], path: Path) -> str | None:
     names = config.get("architectures") or [None]
     if isinstance(names, list) and isinstance(names[0], str | None):
         return names[0]
-    raise ModelError(f"{path}: architectures {names!r} is no list of names; correct the file")
+    raise ModelError(f"{path}: architectures {quoted(names)} is no list of names; correct the file")
 
 
 def task_of_architecture(config: dict[str, Any], path: Path) -> Task | None:
@@ -58,19 +59,26 @@ def read_labels(config: dict[str, Any], path: Path) -> tuple[str, ...]:
     """Return the names of the classes by index; `LABEL_0`, … where they have none.
 
     Raises:
-        ModelError: `id2label` does not number its labels from 0 on, or `num_labels` is no number from 1 to a million.
+        ModelError: `id2label` does not number its labels from 0 on, or `num_labels` is no number from 1 to 2**20.
     """
     named = config.get("id2label")
     if not named:
         count = config.get("num_labels") or _DEFAULT_LABELS
         if not isinstance(count, int) or not 1 <= count <= _MOST_LABELS:
-            raise ModelError(f"{path}: num_labels {count!r} is no number from 1 to {_MOST_LABELS}; correct the file")
+            raise ModelError(
+                f"{path}: num_labels {quoted(count)} is no number from 1 to {_MOST_LABELS}; correct the file"
+            )
         return tuple(f"LABEL_{index}" for index in range(count))
     try:
         labels = {int(index): str(label) for index, label in named.items()}
-        return tuple(labels[index] for index in range(len(labels)))
+        names = tuple(labels[index] for index in range(len(labels)))
     except (AttributeError, KeyError, ValueError) as error:
-        raise ModelError(f"{path}: id2label {named!r} does not number its labels from 0; correct the file") from error
+        raise ModelError(
+            f"{path}: id2label {quoted(named)} does not number its labels from 0; correct the file"
+        ) from error
+    if len(names) > _MOST_LABELS:
+        raise ModelError(f"{path}: id2label has {len(names)} labels, of at most {_MOST_LABELS}; correct the file")
+    return names
 
 
 def classification_activation(config: dict[str, Any], labels: int) -> Activation:
@@ -117,4 +125,4 @@ def activation_named(name: object, path: Path) -> Activation:
         if text.startswith("torch.") and text.rpartition(".")[2].lower() == activation:
             return activation  # type: ignore[no-any-return] # get_args is untyped
     known = ", ".join(get_args(Activation))
-    raise ModelError(f"{path}: activation {text!r} is unknown; known are torch's {known}")
+    raise ModelError(f"{path}: activation {quoted(text)} is unknown; known are torch's {known}")

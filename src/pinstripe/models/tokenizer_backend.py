@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from pinstripe.errors import ModelError
 from pinstripe.models.network import Network
+from pinstripe.models.quoting import shortened
 from pinstripe.models.tokenizer_files import TokenizerConfig, read_tokenizer_config, read_vocabulary
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def _from_json(path: Path, config: TokenizerConfig) -> "tokenizers.Tokenizer":
     try:
         backend = tokenizers.Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises nothing narrower
-        raise ModelError(f"{path} is not a tokenizer: {error}; is the download complete?") from error
+        raise ModelError(f"{path} is not a tokenizer: {shortened(str(error))}; is the download complete?") from error
     if isinstance(backend.normalizer, tokenizers.normalizers.BertNormalizer) and not config.verbatim:
         backend.normalizer = _bert_normalizer(config)  # as transformers does for its BERT-like tokenizer classes
     return backend

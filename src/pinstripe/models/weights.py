@@ -5,6 +5,7 @@ header length, a JSON header {name: {dtype, shape, data_offsets}}, then the data
 (https://huggingface.co/docs/safetensors/index#format).
 """
 
+import os
 import struct
 from math import prod
 from pathlib import Path
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from pinstripe.errors import ModelError
 from pinstripe.models.files import read_json
+from pinstripe.models.quoting import quoted, shortened
 
 __all__ = ["find_weights", "no_weights", "read_tensor", "tensor_shapes"]
 
@@ -55,8 +57,9 @@ def _shards(directory: Path) -> tuple[Path, ...]:
         return ()
     names = sorted(set(read_json(index, _Index).weight_map.values()))
     for name in names:
-        if Path(name).name != name or not (directory / name).is_file():
-            raise ModelError(f"{index} names the file {name!r}, which is not beside it; download the model again")
+        # Not pathlib's is_file(): it raises for names that no file can have.
+        if Path(name).name != name or not os.path.isfile(directory / name):  # noqa: PTH113 - as said
+            raise ModelError(f"{index} names the file {quoted(name)}, which is not beside it; download the model again")
     return tuple(directory / name for name in names)
 
 
@@ -92,7 +95,8 @@ def read_tensor(path: Path, name: str) -> NDArray[np.float32]:
     entries, start = _read_header(path)
     entry = entries.get(name)
     if entry is None:
-        raise ModelError(f"{path} has no tensor {name!r}, only {', '.join(sorted(entries))}; save the model again")
+        others = shortened(", ".join(sorted(entries)))
+        raise ModelError(f"{path} has no tensor {name!r}, only {others}; save the model again")
     if entry.dtype not in {"F32", "F16", "BF16", "F64"}:
         raise ModelError(f"{path}: tensor {name!r} is {entry.dtype}; convert it to F32")
     begin, end = entry.data_offsets
@@ -122,14 +126,14 @@ def _read_header(path: Path) -> tuple[dict[str, _Entry], int]:
             header = msgspec.json.decode(file.read(length), type=dict[str, msgspec.Raw])
     except OSError as error:
         raise ModelError(f"{path} cannot be read ({error.strerror}); check the file and its permissions") from error
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ModelError(f"{path} {damaged} (header: {error}); download the model again") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ModelError(f"{path} {damaged} (header: {shortened(str(error))}); download the model again") from error
     try:
         entries = {
             name: msgspec.json.decode(raw, type=_Entry) for name, raw in header.items() if name != "__metadata__"
         }
-    except msgspec.MsgspecError as error:
-        raise ModelError(f"{path} {damaged} (header: {error}); download the model again") from error
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ModelError(f"{path} {damaged} (header: {shortened(str(error))}); download the model again") from error
     _check_offsets(path, entries, size - start)
     return entries, start
 
@@ -141,7 +145,7 @@ def _check_offsets(path: Path, entries: dict[str, _Entry], data_bytes: int) -> N
         wide = _SIZES_BYTES.get(entry.dtype)
         if begin != expected or end < begin or (wide is not None and end - begin != wide * prod(entry.shape)):
             raise ModelError(
-                f"{path}: tensor {name!r} lies at bytes {begin} to {end}, which does not fit; it is damaged"
+                f"{path}: tensor {quoted(name)} lies at bytes {begin} to {end}, which does not fit; it is damaged"
             )
         expected = end
     if expected != data_bytes:

@@ -45,15 +45,19 @@ def group_by_l3(cores: Iterable[Core]) -> tuple[Group, ...]:
 def distances(machine: Machine, groups: tuple[Group, ...]) -> tuple[tuple[int, ...], ...]:
     """Say how far groups are from each other: `[i][j]` is the rank of j's node among the neighbours of i's.
 
-    Where the kernel gives no distance, groups next to each other in the list count as near, yet as farther than any
-    whose distance is known.
+    Where the kernel gives no distance, groups of one package count as near, then groups next to each other in the list,
+    yet all of them as farther than any whose distance is known.
     """
     neighbours = {node.id: node.neighbours for node in machine.nodes}
+    packages = [{core.package for part in group.parts for core in part} - {None} for group in groups]
 
     def rank(i: int, j: int) -> int:
         origin, target = groups[i].node, groups[j].node
         known = neighbours.get(origin, ()) if origin is not None else ()
-        return known.index(target) if target in known else len(machine.nodes) + abs(i - j)
+        if target in known:
+            return known.index(target)
+        apart = 0 if packages[i] & packages[j] else len(groups)
+        return len(machine.nodes) + apart + abs(i - j)
 
     indices = range(len(groups))
     return tuple(tuple(rank(i, j) for j in indices) for i in indices)

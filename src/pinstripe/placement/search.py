@@ -1,11 +1,12 @@
 """The best layout of given cores, and what to say where there is none."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pinstripe.machine import Core, Machine
 from pinstripe.placement.groups import Group, distances, group_by_l3, group_by_node
 from pinstripe.placement.layout import Layout, count_threads, lay_out
+from pinstripe.placement.memory import nodes_with_memory
 from pinstripe.placement.shapes import Shape, shapes
 from pinstripe.placement.wish import Strategy
 
@@ -20,11 +21,13 @@ class Search:
         groups: The cores, by what an instance should not leave.
         distances: `[i][j]` is how far group j is from group i.
         strategy: As in `Wish`.
+        with_memory: Ids of the nodes that can give memory; they are preferred where shapes are equal.
     """
 
     groups: tuple[Group, ...]
     distances: tuple[tuple[int, ...], ...]
     strategy: Strategy
+    with_memory: frozenset[int]
 
     def best(self, instances: int | None, cores: int | None, limit: float) -> tuple[Shape, Layout] | None:
         """Find the best layout for these numbers (as in `Wish`) with at most `limit` threads, if there is one."""
@@ -32,10 +35,24 @@ class Search:
         for shape in shapes(sizes, strategy=self.strategy, instances=instances, cores=cores):
             if shape.instances * shape.cores > limit:
                 continue
-            layout = lay_out(self.groups, shape, in_turn=self.strategy == "scatter", distances=self.distances)
-            if count_threads(layout) <= limit:
-                return shape, layout
+            layouts = [layout for layout in self._layouts(shape) if count_threads(layout) <= limit]
+            if layouts:
+                return shape, max(layouts, key=self._count_near_memory)
         return None
+
+    def _layouts(self, shape: Shape) -> Iterator[Layout]:
+        """Lay a shape out over the groups in order and, unless nearness decides, over those with memory first."""
+        indices = range(len(self.groups))
+        orders = [list(indices)]
+        if shape.reach != "across":
+            orders.append(sorted(indices, key=lambda index: self.groups[index].node not in self.with_memory))
+        for order in orders:
+            groups = [self.groups[index] for index in order]
+            apart = [[self.distances[i][j] for j in order] for i in order]
+            yield lay_out(groups, shape, in_turn=self.strategy == "scatter", distances=apart)
+
+    def _count_near_memory(self, layout: Layout) -> int:
+        return sum(core.node in self.with_memory for cores in layout for core in cores)
 
     def alternatives(self, instances: int | None, cores: int | None, limit: float) -> list[Shape]:
         """List what can be had where these numbers cannot: first by giving up one of them, then the other."""
@@ -52,4 +69,4 @@ class Search:
 def search_over(machine: Machine, cores: Iterable[Core], strategy: Strategy) -> Search:
     """Prepare a search over cores that are cut down to the CPUs that threads may be placed on."""
     groups = group_by_l3(cores) if strategy == "l3" else group_by_node(cores)
-    return Search(groups, distances(machine, groups), strategy)
+    return Search(groups, distances(machine, groups), strategy, frozenset(nodes_with_memory(machine)))
