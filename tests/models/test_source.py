@@ -79,11 +79,16 @@ def test_a_distributions_name_or_a_forgotten_prefix_gets_a_hint(
     assert message(slip).endswith("; did you mean package:car_rier?")
 
 
-@pytest.mark.parametrize("name", ["no-such-package", "__main__", "os.path", "", "-", "1-2"])
+@pytest.mark.parametrize("name", ["no-such-package", "os.path", "", "-", "1-2"])
 def test_no_hint_is_given_to_what_is_not_installed(name: str) -> None:
-    """Nor does the module that happens to run count as installed, or a name that no package can have."""
+    """Neither is a name that no package can have."""
     assert message(f"package:{name}").endswith("is installed here; install it, or name a directory")
     assert "did you mean" not in message(name)
+
+
+def test_the_module_that_runs_is_no_model() -> None:
+    """`__main__` is refused on one line, whether a script or a package is what runs."""
+    assert "__main__" in message("package:__main__")
 
 
 def test_what_looks_like_a_path_is_not_looked_for_on_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
