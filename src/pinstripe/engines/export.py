@@ -18,7 +18,7 @@ import numpy as np
 from pinstripe.cache import cache_directory
 from pinstripe.engines.export_request import GRAPH_FILES, REQUEST_FILE, USAGE_EXIT, ExportFormat, ExportRequest
 from pinstripe.engines.export_result import write_result
-from pinstripe.engines.library import import_library, one_line
+from pinstripe.engines.importing import import_library, one_line
 from pinstripe.engines.openvino import import_openvino
 from pinstripe.engines.protocol import Artefact, LoadRequest
 from pinstripe.engines.registry import engine

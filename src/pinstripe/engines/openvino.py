@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pinstripe.engines.graph import GraphInputs, output_names, stack_outputs
-from pinstripe.engines.library import import_library, one_line
+from pinstripe.engines.importing import import_library, one_line
 from pinstripe.engines.options import NoOptions, checked_options
 from pinstripe.engines.protocol import ArtefactFormat, EngineReport, LoadRequest, Precision
 from pinstripe.engines.weights import check_float32_weights

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pinstripe.engines.library import import_library, one_line
+from pinstripe.engines.importing import import_library, one_line
 from pinstripe.engines.options import NoOptions, checked_options
 from pinstripe.engines.protocol import ArtefactFormat, EngineReport, LoadRequest, Precision
 from pinstripe.errors import EngineError

@@ -70,7 +70,7 @@ def read_network(directory: Path, *, name: str, revision: str | None, overrides:
         pooling=pooling,
         dense=files.modules.dense if task == "embedding" else (),
         normalize=task == "embedding" and _first(overrides.normalize, files.modules.normalize),
-        similarity=files.library.similarity_fn_name or "cosine",
+        similarity=files.defaults.similarity_fn_name or "cosine",
         activation=_activation(files, task, overrides),
         prompts=prompts,
         default_prompt=_default_prompt(files, prompts, overrides),
@@ -81,7 +81,7 @@ def _first(override: bool | None, own: bool) -> bool:  # noqa: FBT001 - a value,
     return own if override is None else override
 
 
-class _LibraryConfig(msgspec.Struct):
+class _DefaultsConfig(msgspec.Struct):
     """The fields of `config_sentence_transformers.json` that matter here."""
 
     prompts: dict[str, str | None] = {}
@@ -99,7 +99,7 @@ class _Files:
     shape: Shape
     modules: Modules
     sentence: SentenceConfig
-    library: _LibraryConfig
+    defaults: _DefaultsConfig
     tokenizer: TokenizerConfig
 
     @classmethod
@@ -110,14 +110,14 @@ class _Files:
         if not path.is_file():
             raise ModelError(f"{place} has no config.json; name the directory of a model in Hugging Face layout")
         config = read_json(path, dict[str, Any])
-        library = directory / "config_sentence_transformers.json"
+        defaults = directory / "config_sentence_transformers.json"
         return cls(
             config_path=path,
             config=config,
             shape=read_shape(config, path),
             modules=modules,
             sentence=read_sentence_config(place),
-            library=read_json(library, _LibraryConfig) if library.is_file() else _LibraryConfig(),
+            defaults=read_json(defaults, _DefaultsConfig) if defaults.is_file() else _DefaultsConfig(),
             tokenizer=read_tokenizer_config(place),
         )
 
@@ -183,7 +183,7 @@ def _activation(files: _Files, task: Task, overrides: Overrides) -> Activation:
     if task == "classification":
         return classification_activation(files.config, len(read_labels(files.config, files.config_path)))
     if task == "reranking":
-        return crossencoder_activation(files.config, files.library.activation_fn, files.config_path)
+        return crossencoder_activation(files.config, files.defaults.activation_fn, files.config_path)
     return "identity"
 
 
@@ -211,12 +211,12 @@ def _mask_token_id(files: _Files) -> int | None:
 def _prompts(files: _Files, overrides: Overrides) -> dict[str, str]:
     if overrides.prompts is not None:
         return overrides.prompts
-    return {name: text or "" for name, text in files.library.prompts.items()}
+    return {name: text or "" for name, text in files.defaults.prompts.items()}
 
 
 def _default_prompt(files: _Files, prompts: dict[str, str], overrides: Overrides) -> str | None:
     replaced = overrides.prompts is not None
-    own = None if replaced else files.library.default_prompt_name
+    own = None if replaced else files.defaults.default_prompt_name
     name = own if overrides.default_prompt is None else overrides.default_prompt
     if not name:
         return None
