@@ -16,6 +16,7 @@ from pinstripe.bench import read_records
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
+BENCH = (sys.executable, "-c", "from pinstripe.cli import main; main()", "bench")
 QUICK = ("--min-time", "0.2", "--min-forwards", "3", "--repeats", "1")
 
 
@@ -147,15 +148,7 @@ def test_crash_of_a_worker_is_a_result(pinstripe: Run, tiny_model: Path) -> None
 
 def test_interrupt_keeps_what_was_measured(tiny_model: Path, tmp_path: Path) -> None:
     """Ctrl-C ends the run with code 130, prints what there is, leaves no process and a whole file."""
-    command = [
-        sys.executable,
-        "-c",
-        "from pinstripe.cli import main; main()",
-        "bench",
-        str(tiny_model),
-        "--engine",
-        "fake",
-    ]
+    command = [*BENCH, str(tiny_model), "--engine", "fake"]
     options = [
         "--option",
         "fixed_us=5000",
@@ -314,15 +307,7 @@ def test_numbers_are_never_cut(columns: int, tiny_model: Path, tmp_path: Path) -
         "from pinstripe.cli.table import print_trials;"
         f"print_trials(summarize(read_records(Path('mine.jsonl'))), Console(width={columns}))"
     )
-    command = [
-        sys.executable,
-        "-c",
-        "from pinstripe.cli import main; main()",
-        "bench",
-        str(tiny_model),
-        "--engine",
-        "fake",
-    ]
+    command = [*BENCH, str(tiny_model), "--engine", "fake"]
     subprocess.run(
         [*command, "--option", "fixed_us=12000", "--batch", "64", *QUICK, "--repeats", "3", "--output", "mine.jsonl"],
         cwd=tmp_path,

@@ -51,12 +51,13 @@ def set_up(
         PlacementError: The machine cannot hold the instances.
         EngineError: The engine does not exist or cannot run this model.
     """
-    engine(configuration.engine)  # an unknown engine is said before anything is made for it
+    # An unknown engine and an impossible placement are said at once; making the file may take minutes.
+    engine(configuration.engine)
+    placement = None if configuration.threads == "framework" else place(machine, configuration.wish)
     artefact = prepare(configuration)
-    if configuration.threads == "framework":
+    if placement is None:
         spec = _spec(configuration, network, artefact, threads=None, cpus=None, nodes=())
         return Setup(configuration, None, artefact, (spec,) * configuration.instances)
-    placement = place(machine, configuration.wish)
     pinned = configuration.pin == "cores"
     specs = tuple(
         _spec(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pinstripe.engines import EngineReport, LoadedModel, engine
 from pinstripe.errors import PinstripeError, UsageError
-from pinstripe.models import Head, TokenBatch, make_head
+from pinstripe.models import Head, Network, TokenBatch, make_head
 from pinstripe.pool.frames import FrameReader, array_headers, encode_frame
 from pinstripe.pool.messages import (
     PROTOCOL_VERSION,
@@ -68,7 +68,7 @@ class _Worker:
         self._model: LoadedModel = engine(start.engine).load(start.load)
         self.load_ns = time.monotonic_ns() - began_ns
         began_ns = time.monotonic_ns()
-        self._model.forward(_probe_batch(start.load.network.positions))
+        self._model.forward(_probe_batch(start.load.network))
         self.first_forward_ns = time.monotonic_ns() - began_ns
         self._rebound_threads = self._rebind()
 
@@ -102,9 +102,10 @@ class _Worker:
         return Report(engine=report, thread_pools=_thread_pools(), rebound_threads=self._rebound_threads)
 
 
-def _probe_batch(positions: int) -> TokenBatch:
-    length = min(8, positions)
-    return TokenBatch(ids=np.ones((1, length), np.int32), lengths=np.full(1, length, np.int32))
+def _probe_batch(network: Network) -> TokenBatch:
+    length = min(8, network.positions)
+    not_padding = (network.pad_token_id + 1) % network.vocab_size
+    return TokenBatch(ids=np.full((1, length), not_padding, np.int32), lengths=np.full(1, length, np.int32))
 
 
 def _thread_pools() -> dict[str, int]:
