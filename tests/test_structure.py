@@ -12,7 +12,10 @@ import pytest
 import pinstripe
 
 SOURCE = Path(pinstripe.__file__).parent
-ROOMS = ("machine", "placement", "runtime", "models", "engines", "configuration", "pool", "bench", "cli")
+ROOMS = (
+    *("machine", "placement", "runtime", "models", "engines", "configuration", "pool"),
+    *("texts", "dispatch", "api", "bulk", "peak", "bench", "diagnosis", "cli"),
+)
 SHARED = {"errors", "cache", "__init__"}
 
 

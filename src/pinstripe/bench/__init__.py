@@ -6,7 +6,6 @@ from pinstripe.bench.record import FORMAT, Failure, Host, Record, RecordFile, re
 from pinstripe.bench.result import LatencyMs, Result, Trial, summarize
 from pinstripe.bench.run import Grid, Session, Skipped, make_grid, run_grid
 from pinstripe.bench.scenarios import Limits, offline, single_stream
-from pinstripe.bench.setup import Setup, set_up
 from pinstripe.bench.statistics import Ratio, paired_ratio, percentile
 
 __all__ = [
@@ -22,7 +21,6 @@ __all__ = [
     "RecordFile",
     "Result",
     "Session",
-    "Setup",
     "Skipped",
     "Trial",
     "Warmup",
@@ -33,7 +31,6 @@ __all__ = [
     "percentile",
     "read_records",
     "run_grid",
-    "set_up",
     "single_stream",
     "summarize",
 ]

@@ -16,12 +16,11 @@ from pinstripe.bench.inputs import fixed_batch
 from pinstripe.bench.measurement import Measurement
 from pinstripe.bench.record import Failure, Host, Record
 from pinstripe.bench.scenarios import Limits, offline, single_stream
-from pinstripe.bench.setup import Setup
 from pinstripe.configuration import Workload
 from pinstripe.errors import ConfigurationError, ExecutionError
 from pinstripe.machine import Counters, Machine, read_counters
 from pinstripe.models import Network, TokenBatch
-from pinstripe.pool import InstanceEvidence, Pool
+from pinstripe.pool import InstanceEvidence, Pool, Setup
 
 __all__ = ["Grid", "Session", "Skipped", "make_grid", "run_grid"]
 

@@ -14,13 +14,14 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from pinstripe.bench import Grid, Host, Limits, Record, RecordFile, Session, Setup, Skipped, make_grid, run_grid, set_up
+from pinstripe.bench import Grid, Host, Limits, Record, RecordFile, Session, Skipped, make_grid, run_grid
 from pinstripe.cli.trials import print_runs
 from pinstripe.configuration import Configuration, Workload
 from pinstripe.engines import engine, prepare
 from pinstripe.errors import ExecutionError, PlacementError
 from pinstripe.machine import Machine
 from pinstripe.models import Network, Overrides, resolve
+from pinstripe.pool import Setup, set_up
 
 __all__ = ["measure"]
 

@@ -5,6 +5,7 @@ from pinstripe.pool.executor import BatchResult, BatchTiming, Executor
 from pinstripe.pool.instance import Instance
 from pinstripe.pool.messages import Output
 from pinstripe.pool.pool import Pool
+from pinstripe.pool.setup import Setup, set_up
 from pinstripe.pool.spec import WorkerSpec
 
 __all__ = [
@@ -15,6 +16,8 @@ __all__ = [
     "InstanceEvidence",
     "Output",
     "Pool",
+    "Setup",
     "WorkerSpec",
     "gather_evidence",
+    "set_up",
 ]

@@ -11,7 +11,7 @@ from pinstripe.errors import PlacementError
 from pinstripe.machine import Machine
 from pinstripe.models import Network
 from pinstripe.placement import Placement, place
-from pinstripe.pool import WorkerSpec
+from pinstripe.pool.spec import WorkerSpec
 
 __all__ = ["Setup", "set_up"]
 

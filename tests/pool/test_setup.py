@@ -2,10 +2,10 @@
 
 import pytest
 
-from pinstripe.bench import set_up
 from pinstripe.configuration import Configuration
 from pinstripe.engines import Artefact
 from pinstripe.errors import EngineError, PlacementError, UsageError
+from pinstripe.pool import set_up
 from pinstripe.testing.fake_engine import fake_network
 from pinstripe.testing.machines import container_2cpu
 
