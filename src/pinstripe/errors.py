@@ -6,13 +6,15 @@
     │   ├── PlacementError    a placement wish cannot be met on this machine
     │   ├── ModelError        a model cannot be found, read or understood
     │   ├── EngineError       an engine is unknown, not installed, or cannot do what was asked
-    │   └── ConfigurationError  a configuration, workload or record is not valid
+    │   ├── ConfigurationError  a configuration, workload, plan or record is not valid
+    │   └── TextError         a text, or a file of texts, is not valid
     └── ExecutionError        the request was fine, running it failed
         ├── StartError        a worker process could not be started as asked
         ├── WorkerError       a worker failed while it ran
         │   ├── WorkerDiedError   it exited
         │   └── WorkerHungError   it made no progress in its time
-        └── RecordError       a result could not be written or read back
+        ├── RecordError       a record could not be written or read back
+        └── OutputError       a result could not be written
 
 Only the command line turns these into exit codes (`UsageError` 2, `ExecutionError` 1), and only the HTTP layer
 into statuses. A message says what happened, the value seen, and what to do next, on one line.
@@ -24,10 +26,12 @@ __all__ = [
     "ExecutionError",
     "MachineError",
     "ModelError",
+    "OutputError",
     "PinstripeError",
     "PlacementError",
     "RecordError",
     "StartError",
+    "TextError",
     "UsageError",
     "WorkerDiedError",
     "WorkerError",
@@ -63,6 +67,10 @@ class ConfigurationError(UsageError):
     """A configuration, workload or record does not have a valid form."""
 
 
+class TextError(UsageError):
+    """A text, or a line of a file of texts, is not valid; the message names it."""
+
+
 class ExecutionError(PinstripeError):
     """The request was fine, but running it failed."""
 
@@ -84,4 +92,8 @@ class WorkerHungError(WorkerError):
 
 
 class RecordError(ExecutionError):
-    """A result could not be written, or a written one could not be read back."""
+    """A record could not be written, or a written one could not be read back."""
+
+
+class OutputError(ExecutionError):
+    """Results could not be written, such as on a full disk; what was written before is kept."""

@@ -10,6 +10,8 @@ import typer
 from pinstripe import __version__
 from pinstripe.cli.bench import bench
 from pinstripe.cli.doctor import doctor
+from pinstripe.cli.embed import embed
+from pinstripe.cli.launch import launch
 from pinstripe.cli.place import place
 from pinstripe.cli.report import report
 from pinstripe.errors import PinstripeError, UsageError
@@ -32,7 +34,9 @@ app = typer.Typer(
 )
 app.command()(doctor)
 app.command()(place)
+app.command(context_settings={"allow_interspersed_args": False})(launch)
 app.command()(bench)
+app.command()(embed)
 app.command()(report)
 
 

@@ -1,30 +1,60 @@
 """Which network, tokenizer, task, pooling, length limit, prompts? Texts to token ids, outputs to results."""
 
+from pinstripe.models.answers import (
+    Answer,
+    Answers,
+    Candidate,
+    Classification,
+    Filling,
+    Span,
+    TokenClassification,
+    check_texts,
+    make_answers,
+    needs_offsets,
+)
 from pinstripe.models.artefacts import USUAL_GRAPHS, artefact_candidates
+from pinstripe.models.entities import Entity, group_entities
 from pinstripe.models.family import first_position
+from pinstripe.models.flops import forward_flops
 from pinstripe.models.head import Head, make_head
 from pinstripe.models.network import Activation, Dense, Network, PoolingMode, Similarity, Task
 from pinstripe.models.overrides import Overrides
 from pinstripe.models.source import resolve
+from pinstripe.models.text import Text
 from pinstripe.models.tokenizer import Tokenizer, load_tokenizer
-from pinstripe.models.tokens import EncodedText, TokenBatch
+from pinstripe.models.tokens import EncodedText, TokenBatch, TokenSources
 
 __all__ = [
     "USUAL_GRAPHS",
     "Activation",
+    "Answer",
+    "Answers",
+    "Candidate",
+    "Classification",
     "Dense",
     "EncodedText",
+    "Entity",
+    "Filling",
     "Head",
     "Network",
     "Overrides",
     "PoolingMode",
     "Similarity",
+    "Span",
     "Task",
+    "Text",
     "TokenBatch",
+    "TokenClassification",
+    "TokenSources",
     "Tokenizer",
     "artefact_candidates",
+    "check_texts",
     "first_position",
+    "forward_flops",
+    "group_entities",
     "load_tokenizer",
+    "make_answers",
     "make_head",
+    "needs_offsets",
     "resolve",
 ]

@@ -1,6 +1,7 @@
 """Texts to token ids, as the model's authors did it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -8,16 +9,16 @@ from numpy.typing import NDArray
 
 from pinstripe.errors import UsageError
 from pinstripe.models.network import Network
+from pinstripe.models.text import Text, check_several, check_text
 from pinstripe.models.tokenizer_backend import load_backend
-from pinstripe.models.tokens import EncodedText, TokenBatch
+from pinstripe.models.tokens import EncodedText, TokenBatch, TokenSources
 
 if TYPE_CHECKING:
     import tokenizers
 
 __all__ = ["Tokenizer", "load_tokenizer"]
 
-Text: TypeAlias = str | tuple[str, str]
-"""A text, or a pair such as a query and a passage."""
+_EncodeBatch: TypeAlias = Callable[[list[Text]], "list[tokenizers.Encoding]"]
 _CHARACTERS_A_TOKEN = 16
 """More than any language has on average; a text with fewer tokens than that is tokenized again, whole."""
 
@@ -43,7 +44,9 @@ class Tokenizer:
         self._backend = backend
         self._by_words = type(backend.pre_tokenizer).__name__ == "BertPreTokenizer"
 
-    def encode(self, texts: Sequence[Text], *, prompt: str | None = None, truncate: bool = True) -> list[EncodedText]:
+    def encode(
+        self, texts: Sequence[Text], *, prompt: str | None = None, truncate: bool = True, offsets: bool = False
+    ) -> list[EncodedText]:
         """Return the token ids of texts or pairs of texts.
 
         Args:
@@ -51,18 +54,25 @@ class Tokenizer:
             prompt: Name of the prompt to put before each text (of a pair, the first); the empty string for none, None
                 for the model's default.
             truncate: Whether longer texts are cut to `Network.max_tokens`; else they are an error.
+            offsets: Whether to fill in `EncodedText.sources`, in characters of the texts as given here: without the
+                prompt, before any normalization. Takes longer.
 
         Raises:
             UsageError: The prompt is unknown, or a text is no valid text, or too long and not to be truncated; the
                 message names its index.
         """
         prefix = self._prompt(prompt)
-        inputs = [_with_prompt(prefix, text, index) for index, text in enumerate(_several(texts))]
-        try:
-            encodings = self._cut(inputs) if truncate else self._whole(inputs)
-        except TypeError as error:
-            raise UsageError(_not_unicode(inputs)) from error
-        return [self._encoded(encoding, index) for index, encoding in enumerate(encodings)]
+        check_several(texts)
+        inputs = [_with_prompt(prefix, text, index) for index, text in enumerate(texts)]
+        # The fast one counts no characters.
+        encode_batch = self._backend.encode_batch if offsets else self._backend.encode_batch_fast
+        encodings = self._cut(inputs, encode_batch) if truncate else self._whole(inputs, encode_batch)
+        rows = [self._encoded(encoding, index) for index, encoding in enumerate(encodings)]
+        if not offsets:
+            return rows
+        return [
+            replace(row, sources=_sources(encoding, len(prefix))) for row, encoding in zip(rows, encodings, strict=True)
+        ]
 
     def pad(self, rows: Sequence[EncodedText], sequence_length: int | None = None) -> TokenBatch:
         """Return texts as one batch, padded on the right.
@@ -86,6 +96,10 @@ class Tokenizer:
             ids[row, : len(encoded)] = encoded.ids
         return TokenBatch(ids=ids, lengths=lengths, type_ids=_padded_type_ids(rows, length))
 
+    def token_text(self, token_id: int) -> str:
+        """Return how a token of the vocabulary reads by itself, such as `ing` or `##ing`."""
+        return self._backend.decode([token_id], skip_special_tokens=False)
+
     def _prompt(self, name: str | None) -> str:
         named = self._network.default_prompt if name is None else name
         if not named:
@@ -96,13 +110,13 @@ class Tokenizer:
             raise UsageError(f"{self._network.name} has no prompt {named!r}; its prompts are: {known}")
         return text
 
-    def _cut(self, inputs: list[Text]) -> "list[tokenizers.Encoding]":
+    def _cut(self, inputs: list[Text], encode_batch: _EncodeBatch) -> "list[tokenizers.Encoding]":
         """Return encodings cut to the limit, without tokenizing all of a text that is far beyond it."""
         starts = [self._start(text) for text in inputs] if self._by_words else inputs
-        encodings = self._backend.encode_batch_fast(starts)
+        encodings = encode_batch(starts)
         for index, (start, text) in enumerate(zip(starts, inputs, strict=True)):
             if len(start) < len(text) and not encodings[index].overflowing:  # few tokens in many characters
-                encodings[index] = self._backend.encode_batch_fast([text])[0]
+                encodings[index] = encode_batch([text])[0]
         return encodings
 
     def _start(self, text: Text) -> Text:
@@ -112,9 +126,9 @@ class Tokenizer:
         space = text.find(" ", self._network.max_tokens * _CHARACTERS_A_TOKEN)
         return text if space < 0 else text[:space]
 
-    def _whole(self, inputs: list[Text]) -> "list[tokenizers.Encoding]":
+    def _whole(self, inputs: list[Text], encode_batch: _EncodeBatch) -> "list[tokenizers.Encoding]":
         """Return encodings, or raise if one does not hold its whole text."""
-        encodings = self._backend.encode_batch_fast(inputs)
+        encodings = encode_batch(inputs)
         cut = next((index for index, encoding in enumerate(encodings) if encoding.overflowing), None)
         if cut is None:
             return encodings
@@ -134,30 +148,20 @@ class Tokenizer:
         return EncodedText(ids, type_ids if type_ids.any() else None)
 
 
-def _several(texts: Sequence[Text]) -> Sequence[Text]:
-    if isinstance(texts, str):
-        raise UsageError("a single string was given where several texts are taken; put it into a list")
-    return texts
-
-
 def _with_prompt(prefix: str, text: Text, index: int) -> Text:
-    match text:
-        case str():
-            return prefix + text
-        case (str(first), str(second)) if isinstance(text, tuple):
-            return (prefix + first, second)
-    raise UsageError(f"text {index} is {type(text).__name__} and not a string or a pair of strings; convert it")
+    check_text(text, index)
+    return prefix + text if isinstance(text, str) else (prefix + text[0], text[1])
 
 
-def _not_unicode(inputs: list[Text]) -> str:
-    """Return what to say of texts that the library refused: strings with half of a surrogate pair."""
-    for index, text in enumerate(inputs):
-        try:
-            "".join(text).encode()
-        except UnicodeEncodeError as error:
-            code = ord(error.object[error.start])
-            return f"text {index} is no valid Unicode: lone surrogate U+{code:04X}; decode it with errors='replace'"
-    return "a text cannot be tokenized; give strings or pairs of strings"
+def _sources(encoding: "tokenizers.Encoding", prompt_characters: int) -> TokenSources:
+    offsets = np.array(encoding.offsets, dtype=np.int32)
+    sequences = np.array([-1 if number is None else number for number in encoding.sequence_ids], dtype=np.int8)
+    first = sequences == 0
+    offsets[first] = np.maximum(offsets[first] - prompt_characters, 0)
+    if prompt_characters:
+        sequences[first & (offsets[:, 1] == 0)] = -1
+    offsets[sequences < 0] = 0
+    return TokenSources(offsets, sequences)
 
 
 def _padded_type_ids(rows: Sequence[EncodedText], length: int) -> NDArray[np.int32] | None:

@@ -5,7 +5,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EncodedText", "TokenBatch"]
+__all__ = ["EncodedText", "TokenBatch", "TokenSources"]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSources:
+    """Which characters of the text, or of which text of a pair, each token stands for.
+
+    Attributes:
+        offsets: int32 [tokens, 2], first character and the one behind the last, counted as Python does; (0, 0) for
+            tokens of no text.
+        sequences: int8 [tokens], 0 or 1 for the first or the second text; -1 for tokens of neither: special tokens
+            that the tokenizer adds, and those of a prompt.
+    """
+
+    offsets: NDArray[np.int32]
+    sequences: NDArray[np.int8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,10 +30,12 @@ class EncodedText:
     Attributes:
         ids: int32 [tokens].
         type_ids: int32 [tokens] token types, or None for all 0.
+        sources: Which characters the tokens stand for, where that was asked for.
     """
 
     ids: NDArray[np.int32]
     type_ids: NDArray[np.int32] | None = None
+    sources: TokenSources | None = None
 
     def __len__(self) -> int:
         """Number of tokens."""

@@ -1,0 +1,228 @@
+"""A model that runs on pinned instances, for programs that have an event loop."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from types import TracebackType
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pinstripe.api.opening import Opening, Prepared
+from pinstripe.api.text_batch import Batch, TextBatch, batch_texts, prefetched, run_batches
+from pinstripe.configuration import BatchRule, Configuration
+from pinstripe.errors import UsageError, WorkerError
+from pinstripe.models import Answer, Answers, Network, Overrides, Text, check_texts, make_answers, needs_offsets
+from pinstripe.pool import BatchResult, Pool
+
+__all__ = ["AsyncModel"]
+
+_PART_TEXTS: Final = 2048
+"""Texts that are tokenized at a time: enough to find company of near-equal length for each, and few enough that the
+instances begin soon."""
+
+
+class AsyncModel:
+    """A model on pinned instances, used from one event loop by any number of tasks. Enter it with `async with`.
+
+    Attributes:
+        network: The model.
+        configuration: How it runs, with everything filled in.
+        batching: How texts are put into batches.
+        notes: What was decided on the way, and what was not taken, a sentence each.
+        answers: Makes answers of a batch's results; see `make_answers`.
+    """
+
+    network: Network
+    configuration: Configuration
+    batching: BatchRule
+    notes: tuple[str, ...]
+    answers: Answers
+
+    def __init__(self, opening: Opening) -> None:
+        """Use `pinstripe.open_async`."""
+        self._opening = opening
+        self._pool: Pool | None = None
+
+    async def open(self) -> None:
+        """Find the model, start the instances and wait until they are ready.
+
+        Raises:
+            PinstripeError: It cannot be had so, or could not be started.
+        """
+        prepared: Prepared = await asyncio.to_thread(self._opening.prepare)
+        self.network, self.configuration = prepared.network, prepared.setup.configuration
+        self.batching, self.notes = prepared.batching, prepared.notes
+        # Tokenizers are loaded while the workers load the model.
+        loading = asyncio.ensure_future(asyncio.to_thread(prepared.load_tokenizer))
+        pool = Pool(prepared.setup.specs)
+        try:
+            await pool.open()
+            self._tokenizer = await loading
+            self.answers = make_answers(self.network, self._tokenizer)
+        except BaseException:
+            await pool.close()
+            await asyncio.wait([loading])
+            raise
+        self._pool = pool
+
+    async def close(self) -> None:
+        """Stop the instances; calls that still wait fail. Idempotent."""
+        if self._pool is not None:
+            await self._pool.close()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def encode(self, texts: str | Sequence[str], *, prompt: str | None = None) -> NDArray[np.float32]:
+        """Return the embeddings of texts, as `SentenceTransformer.encode` does.
+
+        Args:
+            texts: Any number of texts, or a single one; longer ones than the model takes are cut.
+            prompt: Name of the model's prompt to put before each; the empty string for none, None for its default.
+
+        Returns:
+            float32 [texts, width], in the order of the texts; [width] for a single one.
+
+        Raises:
+            UsageError: The model makes no embeddings, the prompt is unknown, or a text is not valid.
+            WorkerError: A batch could not be run.
+        """
+        self._check_open()
+        if self.network.task != "embedding":
+            raise UsageError(f"{self.network.name} is for {self.network.task} and has no embeddings; use predict")
+        if isinstance(texts, str):
+            single: NDArray[np.float32] = (await self.encode([texts], prompt=prompt))[0]
+            return single
+        vectors: NDArray[np.float32] | None = None
+
+        async def keep(batch: TextBatch, result: BatchResult) -> None:
+            nonlocal vectors
+            part = result.outputs["embedding"]
+            if vectors is None:
+                vectors = np.empty((len(texts), part.shape[1]), dtype=np.float32)
+            vectors[batch.indices] = part
+
+        await self._run_texts(texts, keep, prompt=prompt)
+        if vectors is None:
+            return (await self.encode(["none"]))[:0]  # so that it has its width
+        return vectors
+
+    async def predict(self, texts: Sequence[Text], *, prompt: str | None = None) -> list[Answer]:
+        """Return what the model says of texts: whatever its task is.
+
+        Args:
+            texts: Texts; pairs (query, passage) for reranking, (question, context) for question answering.
+            prompt: As in `encode`.
+
+        Returns:
+            An answer for each text, in their order: a vector for embedding, a number for reranking, a
+            `Classification`, a `TokenClassification`, a tuple of `Filling` or a `Span` for the other tasks.
+
+        Raises:
+            UsageError: The prompt is unknown, or a text is not valid for the task.
+            WorkerError: A batch could not be run.
+        """
+        self._check_open()
+        answers: list[Answer | None] = [None] * len(texts)
+
+        async def keep(batch: TextBatch, result: BatchResult) -> None:
+            members = [texts[index] for index in batch.indices]
+            found = await asyncio.to_thread(self.answers, result.outputs, batch.rows, members)
+            for index, answer in zip(batch.indices, found, strict=True):
+                answers[index] = answer
+
+        await self._run_texts(texts, keep, prompt=prompt)
+        return [answer for answer in answers if answer is not None]
+
+    def batch_texts(self, texts: Sequence[Text], *, prompt: str | None = None) -> list[TextBatch]:
+        """Tokenize texts and put them into batches; blocks for some microseconds a text.
+
+        Raises:
+            UsageError: As in `predict`.
+        """
+        check_texts(self.network.task, texts)
+        offsets = needs_offsets(self.network.task)
+        return batch_texts(self._tokenizer, texts, self.batching, prompt=prompt, offsets=offsets)
+
+    async def run(
+        self,
+        batches: AsyncGenerator[Batch],
+        on_result: Callable[[Batch, BatchResult], Awaitable[None]],
+    ) -> None:
+        """Run batches on the instances; see `run_batches`.
+
+        Raises:
+            WorkerError: A batch could not be run, or the model is not open.
+        """
+        await run_batches(self._check_open(), batches, on_result)
+
+    def _check_open(self) -> Pool:
+        if self._pool is None:
+            raise WorkerError("the model is not open yet; enter it with `async with`, or await open()")
+        return self._pool
+
+    async def _run_texts(
+        self,
+        texts: Sequence[Text],
+        on_result: Callable[[TextBatch, BatchResult], Awaitable[None]],
+        *,
+        prompt: str | None,
+    ) -> None:
+        check_texts(self.network.task, texts)
+        # By characters, which are known before tokens are, so that each part holds texts of near-equal length.
+        order = np.argsort([-_characters(text) for text in texts], kind="stable")
+        starts = iter(range(0, len(texts), _PART_TEXTS))
+
+        def make(indices: NDArray[np.intp]) -> list[TextBatch]:
+            batches = self.batch_texts([texts[index] for index in indices], prompt=prompt)
+            return [TextBatch(indices[batch.indices], batch.rows, batch.tokens) for batch in batches]
+
+        async def next_part() -> list[TextBatch] | None:
+            start = next(starts, None)
+            return None if start is None else await asyncio.to_thread(make, order[start : start + _PART_TEXTS])
+
+        await self.run(prefetched(next_part), on_result)
+
+
+def _characters(text: Text) -> int:
+    return len(text) if isinstance(text, str) else sum(map(len, text))
+
+
+def open_async(
+    model: str,
+    *,
+    engine: str | None = None,
+    instances: int | None = None,
+    cores: int | None = None,
+    configuration: Configuration | None = None,
+    batching: BatchRule | None = None,
+    revision: str | None = None,
+    overrides: Overrides | None = None,
+) -> AsyncModel:
+    """Return a model that starts when it is entered, or when `AsyncModel.open` is awaited.
+
+    Example:
+        >>> async with pinstripe.open_async("sentence-transformers/all-MiniLM-L6-v2") as model:
+        ...     vectors = await model.encode(["a text", "another one"])
+
+    Arguments are those of `pinstripe.open`.
+    """
+    return AsyncModel(
+        Opening(
+            model=model,
+            engine=engine,
+            instances=instances,
+            cores=cores,
+            configuration=configuration,
+            batching=batching,
+            revision=revision,
+            overrides=overrides,
+        )
+    )

@@ -1,0 +1,115 @@
+"""Texts on their way into an executor, and out of it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pinstripe.configuration import BatchRule
+from pinstripe.dispatch import make_batches
+from pinstripe.models import EncodedText, Text, TokenBatch, Tokenizer
+from pinstripe.pool import BatchResult, Executor
+
+__all__ = ["Batch", "TextBatch", "batch_texts", "prefetched", "run_batches"]
+
+T = TypeVar("T")
+
+_IN_FLIGHT: Final = 2
+"""Batches for each instance at a time: one runs, one waits, so that no instance waits for the parent."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextBatch:
+    """Some of many texts, tokenized and padded.
+
+    Attributes:
+        indices: Which texts these are.
+        rows: Token ids of each.
+        tokens: The same, padded to one length.
+    """
+
+    indices: NDArray[np.intp]
+    rows: list[EncodedText]
+    tokens: TokenBatch
+
+
+Batch = TypeVar("Batch", bound=TextBatch)
+
+
+def batch_texts(
+    tokenizer: Tokenizer, texts: Sequence[Text], rule: BatchRule, *, prompt: str | None = None, offsets: bool = False
+) -> list[TextBatch]:
+    """Tokenize texts and put them into batches, in the order in which they should run.
+
+    Args:
+        tokenizer: The model's.
+        texts: Texts or pairs of texts.
+        rule: How to batch.
+        prompt: See `Tokenizer.encode`.
+        offsets: See `Tokenizer.encode`.
+
+    Raises:
+        UsageError: See `Tokenizer.encode`.
+    """
+    rows = tokenizer.encode(texts, prompt=prompt, offsets=offsets)
+    batches = []
+    for indices in make_batches([len(row) for row in rows], rule):
+        members = [rows[index] for index in indices]
+        batches.append(TextBatch(indices, members, tokenizer.pad(members)))
+    return batches
+
+
+async def prefetched(next_part: Callable[[], Awaitable[list[T] | None]]) -> AsyncGenerator[T]:
+    """Yield the items of one part after the other, while the next part is already being made.
+
+    Args:
+        next_part: Makes a part; None when there are no more.
+    """
+    upcoming = asyncio.ensure_future(next_part())
+    try:
+        while (part := await upcoming) is not None:
+            upcoming = asyncio.ensure_future(next_part())
+            for item in part:
+                yield item
+    finally:
+        upcoming.cancel()
+        await asyncio.wait([upcoming])
+
+
+async def run_batches(
+    executor: Executor,
+    batches: AsyncGenerator[Batch],
+    on_result: Callable[[Batch, BatchResult], Awaitable[None]],
+) -> None:
+    """Keep an executor busy until there are no more batches.
+
+    Args:
+        executor: Runs them; whichever of its instances is free takes the next.
+        batches: In the order in which they should begin.
+        on_result: Gets each batch's result, in the order in which they end.
+
+    Raises:
+        WorkerError: A batch could not be run; the others are given up.
+    """
+    turn = asyncio.Lock()
+
+    async def lane() -> None:
+        while True:
+            async with turn:
+                batch = await anext(batches, None)
+            if batch is None:
+                return
+            await on_result(batch, await executor.submit(batch.tokens))
+
+    async with aclosing(batches):
+        lanes = [asyncio.ensure_future(lane()) for _ in range(_IN_FLIGHT * executor.capacity)]
+        try:
+            await asyncio.gather(*lanes)
+        finally:
+            for one in lanes:
+                one.cancel()
+            await asyncio.wait(lanes)

@@ -1,0 +1,180 @@
+"""`pinstripe embed`: a whole file of texts through a model."""
+
+import asyncio
+import time
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Self
+
+import typer
+
+from pinstripe.cli.model_options import OverrideOption, Revision, read_overrides
+from pinstripe.cli.options import Json, choice
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from rich.console import Console
+
+    from pinstripe.api import Opening
+    from pinstripe.bulk import BulkJob, Progress, Summary, Survey
+
+__all__ = ["embed"]
+
+_NAMED: Final = 5
+"""Skipped lines that are named on the screen; the file has them all."""
+
+
+def embed(
+    model: Annotated[str, typer.Argument(help="Directory, hub id, package:NAME, or a plan (.toml).")],
+    texts: Annotated[
+        Path, typer.Argument(help="File of texts: JSON objects in a .jsonl file, else a text on each line.")
+    ],
+    *,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="File to make: .parquet, .npy or .jsonl; rows are in input order.")
+    ],
+    engine: Annotated[str | None, typer.Option(help="Engine.", show_default="the fastest that is installed")] = None,
+    instances: Annotated[int | None, typer.Option(min=1, help="Instances.", show_default="one a core")] = None,
+    cores: Annotated[
+        int | None, typer.Option(min=1, help="Physical cores of each instance.", show_default="an equal share")
+    ] = None,
+    token_budget: Annotated[
+        int | None, typer.Option(min=1, help="Most tokens in a batch, padding included.", show_default="4096")
+    ] = None,
+    field: Annotated[str, typer.Option(help="Field of a JSON object that holds the text.")] = "text",
+    prompt: Annotated[
+        str | None, typer.Option(help="Prompt of the model to put before each text.", show_default="its default")
+    ] = None,
+    bad_lines: Annotated[str, typer.Option(help="Lines that hold no text: refuse the file, or skip them.")] = "refuse",
+    force: Annotated[bool, typer.Option(help="Replace an output that exists; throw unfinished work away.")] = False,
+    override: OverrideOption = None,
+    revision: Revision = None,
+    as_json: Json = False,
+) -> None:
+    """Run a whole file of texts through a model, whatever its task is, on all cores.
+
+    Memory stays bounded however long the file is. What is interrupted, even by kill -9, goes on with the same command.
+
+    Example: pinstripe embed sentence-transformers/all-MiniLM-L6-v2 texts.jsonl -o vectors.parquet
+    """
+    import msgspec  # noqa: PLC0415
+    from rich.console import Console  # noqa: PLC0415
+
+    from pinstripe.api import Opening  # noqa: PLC0415
+    from pinstripe.bulk import BadLines, BulkJob, rows_kept, workspace_path  # noqa: PLC0415
+    from pinstripe.cli.interrupting import run_to_the_end  # noqa: PLC0415
+    from pinstripe.configuration import BatchRule  # noqa: PLC0415
+    from pinstripe.errors import ExecutionError  # noqa: PLC0415
+
+    job = BulkJob(
+        source=texts,
+        output=output,
+        field=field,
+        prompt=prompt,
+        bad_lines=choice(bad_lines, BadLines, "--bad-lines"),
+        force=force,
+    )
+    opening = Opening(
+        model=model,
+        engine=engine,
+        instances=instances,
+        cores=cores,
+        batching=BatchRule(tokens=token_budget) if token_budget else None,
+        revision=revision,
+        overrides=read_overrides(override or []) if override else None,
+    )
+    screen = Console(stderr=True)
+    started = time.monotonic()
+    try:
+        summary = run_to_the_end(_embed(opening, job, screen))
+    except (KeyboardInterrupt, ExecutionError):
+        if kept := rows_kept(job):
+            _say(screen, f"{kept:,} texts are kept in {workspace_path(job.output)}; the same command goes on with them")
+        raise
+    if as_json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(summary), indent=2).decode())
+        return
+    for line in _lines(summary, job, time.monotonic() - started):
+        _say(screen, line)
+
+
+async def _embed(opening: "Opening", job: "BulkJob", screen: "Console") -> "Summary":
+    from pinstripe.api import AsyncModel  # noqa: PLC0415
+    from pinstripe.bulk import check_job, run_bulk, survey  # noqa: PLC0415
+
+    check_job(job)
+    with _status(screen, f"reading {job.source}"):
+        survey_of_file = await asyncio.to_thread(survey, job)
+    model = AsyncModel(opening)
+    with _status(screen, "starting the model, exporting it if its engine needs that"):
+        await model.open()
+    try:
+        _say(screen, f"{model.network.name} runs as {model.configuration.label}")
+        for note in model.notes:
+            _say(screen, f"note: {note}")
+        with _ProgressBar(survey_of_file, screen) as bar:
+            return await run_bulk(model, job, bar.show)
+    finally:
+        await model.close()
+
+
+class _ProgressBar:
+    """Texts done, their rate, and the time left, which goes by characters since the long texts come first."""
+
+    def __init__(self, survey: "Survey", screen: "Console") -> None:
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+        columns = (
+            BarColumn(20),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[texts]}"),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+        )
+        self._texts = survey.texts
+        self._bar = Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal)
+        self._task = self._bar.add_task("", total=survey.characters, texts="", rate="")
+        self._began_s = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def show(self, progress: "Progress") -> None:
+        """Show how far the run is."""
+        rate = progress.texts / (time.monotonic() - self._began_s)
+        done = progress.kept + progress.texts
+        self._bar.update(
+            self._task,
+            completed=progress.characters,
+            texts=f"{done:,} of {self._texts:,} texts",
+            rate=f"{rate:,.0f} texts/s",
+        )
+
+
+def _lines(summary: "Summary", job: "BulkJob", total_s: float) -> list[str]:
+    from pinstripe.bulk import skipped_path  # noqa: PLC0415
+
+    lines = [f"{summary.texts:,} texts in {job.output}, {total_s:.1f} s in all"]
+    if summary.resumed:
+        lines.append(f"{summary.resumed:,} of them were there from an earlier start")
+    if summary.texts_per_s and summary.tokens_per_s and summary.padding_fraction is not None:
+        rates = f"{summary.texts_per_s:,.0f} texts/s, {summary.tokens_per_s:,.0f} tokens/s"
+        lines.append(f"{rates}, {summary.padding_fraction:.1%} padding, once the model was ready")
+    if summary.skipped:
+        named = "; ".join(f"line {one.line}: {one.reason}" for one in summary.skipped[:_NAMED])
+        more = ", …" if len(summary.skipped) > _NAMED else ""
+        lines.append(f"{len(summary.skipped):,} lines skipped, listed in {skipped_path(job.output)}: {named}{more}")
+    return lines
+
+
+def _status(screen: "Console", text: str) -> "AbstractContextManager[object]":
+    return screen.status(text) if screen.is_terminal else nullcontext()
+
+
+def _say(screen: "Console", text: str) -> None:
+    screen.print(text, highlight=False, soft_wrap=True, markup=False)

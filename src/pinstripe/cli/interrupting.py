@@ -1,0 +1,30 @@
+"""Ending in order, whoever asks for it: Ctrl-C, a service manager, or the end of a terminal."""
+
+import asyncio
+import signal
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+__all__ = ["run_to_the_end"]
+
+T = TypeVar("T")
+
+
+def run_to_the_end(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine; SIGTERM and SIGHUP cancel it as Ctrl-C does.
+
+    Raises:
+        KeyboardInterrupt: One of them came, and the coroutine has ended.
+    """
+
+    async def cancellable() -> T:
+        task = asyncio.current_task()
+        if task is not None:
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+        return await coroutine
+
+    try:
+        return asyncio.run(cancellable())
+    except asyncio.CancelledError as error:
+        raise KeyboardInterrupt from error

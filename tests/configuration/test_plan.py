@@ -1,0 +1,75 @@
+"""Plans: files that people write."""
+
+from pathlib import Path
+
+import pytest
+
+from pinstripe.configuration import BatchRule, Configuration, read_plan
+from pinstripe.errors import ConfigurationError
+from pinstripe.models import Overrides
+
+WHOLE = """
+# how our model runs best here
+format = 1
+model = "org/model"
+revision = "abc"
+
+[overrides]
+pooling = ["mean"]
+
+[configuration]
+engine = "onnxruntime"
+instances = 4
+cores = 12
+options = { spinning = false }
+
+[batching]
+tokens = 2048
+"""
+
+
+def _read(tmp_path: Path, content: str) -> object:
+    (tmp_path / "plan.toml").write_text(content)
+    return read_plan(tmp_path / "plan.toml")
+
+
+def test_everything_is_read(tmp_path: Path) -> None:
+    """Each field of the file reaches the plan."""
+    (tmp_path / "plan.toml").write_text(WHOLE)
+    plan = read_plan(tmp_path / "plan.toml")
+
+    assert (plan.model, plan.revision, plan.overrides) == ("org/model", "abc", Overrides(pooling=("mean",)))
+    assert plan.configuration == Configuration(engine="onnxruntime", instances=4, cores=12, options={"spinning": False})
+    assert plan.batching == BatchRule(tokens=2048)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("format = 1", "format = 2"), "format 2 of a plan is not known"),
+        (('model = "org/model"', ""), "missing required field `model`"),
+        (("instances = 4", "instance = 4"), "unknown field `instance`"),
+        (("instances = 4", 'instances = "4"'), r"Expected `int`, got `str` - at `\$.configuration.instances`"),
+        (("instances = 4", "instances = 0"), "0 instances were asked for"),
+        (("cores = 12", 'bind = "0-3"'), "cannot bind to CPUs by number"),
+        (("cores = 12", 'threads = "framework"\npin = "none"'), "baseline, which no plan may run"),
+        (("tokens = 2048", "tokens = 0"), r"`\$.batching.tokens`"),
+        (("[batching]", "[batching"), "not a valid plan"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    """A slip of the hand is said, with the place, and nothing is guessed."""
+    with pytest.raises(ConfigurationError, match=message):
+        _read(tmp_path, WHOLE.replace(*change))
+
+
+def test_files_that_are_no_plan(tmp_path: Path) -> None:
+    """A missing file, bytes that are no text, and a file that is far too large."""
+    with pytest.raises(ConfigurationError, match="cannot read the plan"):
+        read_plan(tmp_path / "absent.toml")
+    (tmp_path / "a.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigurationError, match="not a valid plan"):
+        read_plan(tmp_path / "a.toml")
+    (tmp_path / "b.toml").write_bytes(b"#" * 2_000_000)
+    with pytest.raises(ConfigurationError, match="larger than any plan"):
+        read_plan(tmp_path / "b.toml")
