@@ -43,6 +43,15 @@ def test_steal_and_busy_of_allowed_cpus(grow: Grow, four_cpus: dict[str, str]) -
     assert counters.steal_ns == (61 + 63) * TICK_NS
 
 
+def test_steal_and_busy_of_the_cpus_asked_for(grow: Grow, four_cpus: dict[str, str]) -> None:
+    """A parent that sits on spare CPUs still counts those of its workers."""
+    stat = "".join(f"cpu{cpu} 1{cpu} 0 0 1000 500 0 0 6{cpu} 7 8\n" for cpu in range(4))
+    files = {"proc/stat": stat, "proc/self/status": "Cpus_allowed_list:\t3\n"}
+    counters = read_counters(grow(four_cpus | files), cpus=(0, 2))
+    assert counters.busy_ns == (10 + 12) * TICK_NS
+    assert counters.steal_ns == (60 + 62) * TICK_NS
+
+
 @pytest.mark.parametrize(
     "stat",
     [

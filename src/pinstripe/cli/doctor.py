@@ -1,62 +1,93 @@
-"""`pinstripe doctor`: what this machine offers."""
+"""`pinstripe doctor`: what this machine offers, and what is wrong with it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pinstripe.cli.options import Json, Root
+from pinstripe.errors import UsageError
 
 if TYPE_CHECKING:
-    from pinstripe.machine import Machine
+    from pinstripe.diagnosis import Observations
 
 __all__ = ["doctor"]
 
-_GIB = 1 << 30
+_DEFAULT_ENGINE = "torch-eager"
+_LIVE_ONLY = ("busy neighbours", "installed allocators, OpenMP runtimes and engines")
 
 
-def doctor(*, root: Root = Path("/"), as_json: Json = False) -> None:
-    """Say what this machine offers: cores, sockets, NUMA nodes, caches, and the limits on them.
+def doctor(
+    *,
+    everything: Annotated[bool, typer.Option("--all", "-v", help="Explain notes too, and list what is good.")] = False,
+    measure: Annotated[
+        bool,
+        typer.Option(
+            "--measure",
+            help="Measure what cannot be read, for a minute or two: noise, the peak of matrix products, neighbours.",
+        ),
+    ] = False,
+    root: Root = Path("/"),
+    as_json: Json = False,
+) -> None:
+    """Say what this machine offers, what makes models slow on it, and how to mend that.
 
-    Example: pinstripe doctor --json | jq .machine.cpu_quota
+    It shows a map of the cores, and findings with how sure they are: certain (the kernel says so), likely or possible.
+
+    Example: pinstripe doctor -v
     """
     # Here and in the other commands: what `pinstripe --help` has no use for is imported where it is used.
+    from rich.console import Console  # noqa: PLC0415
+
+    from pinstripe.cli.findings import print_findings, print_machine  # noqa: PLC0415
+    from pinstripe.diagnosis import diagnose, observe  # noqa: PLC0415
+
+    measured: dict[str, Any] = {}
+    seen = observe(root)
+    if measure:
+        if seen.activity is None:
+            raise UsageError(f"--measure measures this machine, not the copy in {root}; leave one of both out")
+        from pinstripe.cli.checkup import check_up  # noqa: PLC0415
+
+        seen, measured = check_up(seen)
+    findings = diagnose(seen)
+    if as_json:
+        typer.echo(_json({**_described(seen), **measured, "findings": findings}))
+        return
+    console = Console()
+    print_machine(seen, console)
+    print_findings(findings, console, everything=everything)
+    if seen.activity is None:
+        console.print(f"not looked at, in a copy: {', '.join(_LIVE_ONLY)}", style="dim", highlight=False)
+    if measured.get("noise_reason"):
+        console.print(f"noise not measured: {measured['noise_reason']}", style="dim", highlight=False)
+    reason, command = _next_step(seen, root)
+    console.print(f"\nnext: {reason}", highlight=False)
+    console.print(f"  {command}", style="cyan", highlight=False, soft_wrap=True)
+
+
+def _described(seen: "Observations") -> dict[str, Any]:
     import msgspec  # noqa: PLC0415
 
-    from pinstripe.machine import read_machine  # noqa: PLC0415
-
-    machine = read_machine(root)
-    if as_json:
-        description = msgspec.to_builtins(machine)
-        for node in description["nodes"]:
-            del node["neighbours"]  # ranks that placement works with; what doctor prints is fixed
-        typer.echo(msgspec.json.format(msgspec.json.encode({"machine": description}), indent=2).decode())
-    else:
-        typer.echo("\n".join(_lines(machine)))
+    described: dict[str, Any] = msgspec.to_builtins(seen)
+    for node in described["machine"]["nodes"]:
+        del node["neighbours"]  # ranks that placement works with; what doctor prints is fixed
+    return described
 
 
-def _lines(machine: "Machine") -> list[str]:
-    from pinstripe.machine import format_cpu_list  # noqa: PLC0415
+def _json(value: Any) -> str:
+    import msgspec  # noqa: PLC0415
 
-    threads = max(len(core.cpus) for core in machine.cores)
-    efficiency = sum(core.kind == "efficiency" for core in machine.cores)
-    kinds = f" ({len(machine.cores) - efficiency} performance, {efficiency} efficiency)" if efficiency else ""
-    usable = sum(not set(core.cpus).isdisjoint(machine.allowed) for core in machine.cores)
-    ours = "" if usable == len(machine.cores) else f", {usable} of them allowed,"
-    packages = len(machine.packages) or "?"
-    lines = [
-        f"CPU       {machine.model_name or 'unknown'}",
-        f"cores     {len(machine.cores)}{kinds}{ours} in {packages} package(s), {threads} CPU(s) a core",
-        f"CPUs      {format_cpu_list(machine.allowed)} allowed, {format_cpu_list(machine.online)} online",
-        f"L3        {' | '.join(map(format_cpu_list, machine.l3)) or 'unknown'}",
-    ]
-    for node in machine.nodes:
-        memory = f"{node.memory_bytes / _GIB:.1f} GiB" if node.memory_bytes else "memory unknown or none"
-        use = "" if node.id in machine.allowed_nodes else ", not allowed"
-        lines.append(f"node {node.id:<4} CPUs {format_cpu_list(node.cpus) or 'none'}, {memory}{use}")
-    if machine.isolated:
-        lines.append(f"isolated  {format_cpu_list(machine.isolated)}")
-    quota = "none" if machine.cpu_quota is None else f"{machine.cpu_quota:g} CPUs"
-    lines.append(f"quota     {quota}")
-    lines.append(f"THP       {machine.thp or 'unknown'}, SMT {machine.smt or 'unknown'}")
-    return lines
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+def _next_step(seen: "Observations", root: Path) -> tuple[str, str]:
+    if seen.engines is None:
+        return "see where instances would go", f"pinstripe place --root {root}"
+    ready = [name for name, needed in seen.engines.items() if all(needed.values())]
+    if not ready:
+        return "install an engine, such as", "pip install torch transformers"
+    engine = "" if _DEFAULT_ENGINE in ready else f"--engine {ready[0]} "
+    baseline = _DEFAULT_ENGINE if _DEFAULT_ENGINE in ready else ready[0]
+    command = f"pinstripe bench random:minilm-l6 {engine}--baseline {baseline} --instances 1,per-core"
+    return "compare what a framework does by itself with pinned cores", command

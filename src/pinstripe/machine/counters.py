@@ -24,8 +24,9 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             the path up to the root of the mount; None where no group can have a quota.
         nr_throttled: Those periods in which a group used up its quota and had to wait.
         throttled_ns: Time the groups' CPUs waited so, summed over CPUs.
-        steal_ns: Time in which the hypervisor ran something else, summed over the allowed CPUs; None where unknown.
-        busy_ns: Time in which the allowed CPUs ran anything, of any process; None where unknown.
+        steal_ns: Time in which the hypervisor ran something else, summed over CPUs (see `read_counters`); None where
+            unknown.
+        busy_ns: Time in which these CPUs ran anything, of any process; None where unknown.
     """
 
     nr_periods: int | None
@@ -48,18 +49,19 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         )
 
 
-def read_counters(root: Path = Path("/")) -> Counters:
+def read_counters(root: Path = Path("/"), *, cpus: tuple[int, ...] | None = None) -> Counters:
     """Return the counters now. Steal and busy times have the kernel's tick as resolution, 10 ms as a rule.
 
     Args:
         root: As for `read_machine`.
+        cpus: CPUs whose steal and busy times are added up; None for those that the calling thread is allowed.
 
     Raises:
         MachineError: As for `read_machine`.
     """
     tree = Tree(root)
     throttling = _throttling(tree)
-    steal_ns, busy_ns = _steal_and_busy_ns(tree, allowed_cpus(tree, online_cpus(tree)))
+    steal_ns, busy_ns = _steal_and_busy_ns(tree, allowed_cpus(tree, online_cpus(tree)) if cpus is None else cpus)
     return Counters(
         nr_periods=_total(throttling, "nr_periods"),
         nr_throttled=_total(throttling, "nr_throttled"),
