@@ -344,7 +344,7 @@ def test_only_the_first_configuration_is_the_base(pinstripe: Run, tmp_path: Path
     """If the base fails, no other row takes its place."""
     line = (Path(__file__).parents[1] / "bench" / "golden" / "format-1.jsonl").read_text()
     failed = json.loads(line)
-    failed.update(measurement=None, failure={"message": "it died"}, counters=None, parent_cpu=None, evidence=[])
+    failed.update(measurement=None, failure={"message": "it died"}, surroundings=None, evidence=[])
     failed["configuration"]["engine"] = "other"
     (tmp_path / "base.jsonl").write_text(json.dumps(failed) + "\n" + line)
     shown = pinstripe("report", "base.jsonl").stdout

@@ -1,11 +1,18 @@
-"""Batches of a given shape for a network."""
+"""Batches for a network: of a given shape, or of given texts."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
 
-from pinstripe.errors import ConfigurationError
-from pinstripe.models import Network, TokenBatch
+from pinstripe.configuration import BatchRule
+from pinstripe.dispatch import make_batches
+from pinstripe.errors import ConfigurationError, ModelError
+from pinstripe.models import EncodedText, Network, Text, TokenBatch, load_tokenizer
 
-__all__ = ["fixed_batch"]
+__all__ = ["TokenizedTexts", "fixed_batch", "split_batch", "tokenize"]
 
 
 def fixed_batch(network: Network, batch: int, sequence_tokens: int, seed: int = 0) -> TokenBatch:
@@ -24,3 +31,61 @@ def fixed_batch(network: Network, batch: int, sequence_tokens: int, seed: int = 
     ids = generator.integers(0, network.vocab_size, (batch, sequence_tokens), dtype=np.int32)
     ids[ids == network.pad_token_id] = (network.pad_token_id + 1) % network.vocab_size
     return TokenBatch(ids=ids, lengths=np.full(batch, sequence_tokens, np.int32))
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizedTexts:
+    """The texts of a file as a model's tokens.
+
+    Attributes:
+        rows: Each text's tokens, in the file's order.
+        cut: How many of them were longer than the model takes, and were cut.
+        pad: Makes a batch of rows.
+    """
+
+    rows: tuple[EncodedText, ...]
+    cut: int
+    pad: Callable[[Sequence[EncodedText]], TokenBatch]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens of each text."""
+        return np.array([len(row) for row in self.rows], dtype=np.int64)
+
+    def batches(self, rule: BatchRule) -> tuple[TokenBatch, ...]:
+        """Return all texts in batches, in the order in which they should run."""
+        return tuple(self.pad([self.rows[index] for index in batch]) for batch in make_batches(self.lengths, rule))
+
+
+def tokenize(network: Network, texts: Sequence[Text]) -> TokenizedTexts:
+    """Return texts as the model's tokens, with its default prompt, cut at its limit.
+
+    Raises:
+        ModelError: The model has no tokenizer, or its files are damaged.
+        UsageError: A text cannot be tokenized; the message names its index.
+    """
+    try:
+        tokenizer = load_tokenizer(network)
+    except ModelError as error:
+        raise ModelError(f"{network.name} cannot read texts: {error}; or measure fixed lengths with --seq") from error
+    rows = tokenizer.encode(texts)
+    full = [text for text, row in zip(texts, rows, strict=True) if len(row) == network.max_tokens]
+    # A text that has just as many tokens as the model takes was not cut: one more would then still not be needed.
+    longer = load_tokenizer(replace(network, max_tokens=network.max_tokens + 1)).encode(full) if full else []
+    return TokenizedTexts(rows=tuple(rows), cut=sum(len(row) > network.max_tokens for row in longer), pad=tokenizer.pad)
+
+
+def split_batch(batch: TokenBatch, parts: int) -> list[TokenBatch]:
+    """Return a batch's texts in at most `parts` parts of near-equal number, none empty, none with needless padding."""
+    pieces = np.array_split(np.arange(batch.size), min(parts, batch.size))
+    return [_rows(batch, int(piece[0]), int(piece[-1]) + 1) for piece in pieces]
+
+
+def _rows(batch: TokenBatch, start: int, stop: int) -> TokenBatch:
+    lengths = batch.lengths[start:stop]
+    longest = int(lengths.max())
+    return TokenBatch(
+        ids=np.ascontiguousarray(batch.ids[start:stop, :longest]),
+        lengths=lengths,
+        type_ids=None if batch.type_ids is None else np.ascontiguousarray(batch.type_ids[start:stop, :longest]),
+    )

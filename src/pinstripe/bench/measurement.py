@@ -1,10 +1,13 @@
 """What a trial measured, with every raw value."""
 
+from collections.abc import Sequence
+
 import msgspec
 
+from pinstripe.bench.timings import last_done_ns, occupied_ns, span_ns
 from pinstripe.pool import BatchTiming
 
-__all__ = ["Measurement", "Warmup", "measurement"]
+__all__ = ["Measurement", "Warmup", "measurement", "warmup"]
 
 
 class Warmup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,9 +34,10 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         samples: Texts finished in the window.
         tokens: Real tokens of these texts.
         padded_tokens: Tokens computed, padding included.
-        samples_per_s: Over time that really passed. Single-stream: texts by the window. Offline: the sum over the
-            instances of texts by the time from the barrier to the instance's last finished batch, so that batches cut
-            off by the window's end are counted neither in texts nor in time.
+        samples_per_s: Over time that really passed. Single-stream, and whole passes over a file of texts: texts by the
+            window. Offline with one shape: the sum over the instances of texts by the time from the barrier to the
+            instance's last finished batch, so that batches cut off by the window's end are counted neither in texts nor
+            in time.
         latency_ns: Raw values. Single-stream: from handing out a global batch to having its slowest part. Offline: time
             that a batch occupied its instance, from its predecessor's end (or its submission, if later) to its own.
         engine_ns: Raw duration of each forward pass, a list an instance, in order.
@@ -67,11 +71,12 @@ def measurement(
     warmup: Warmup,
     complete: bool,
     opened_ns: int,
-    lanes: list[list[BatchTiming]],
-    latency_ns: list[int],
+    lanes: Sequence[Sequence[BatchTiming]],
+    latency_ns: Sequence[int],
     samples_per_s: float,
-    batch: int,
-    sequence_tokens: int,
+    samples: int,
+    tokens: int,
+    padded_tokens: int,
 ) -> Measurement:
     """Sum up the batches counted in a window.
 
@@ -79,21 +84,20 @@ def measurement(
         warmup: What came before.
         complete: Whether the minimums were met.
         opened_ns: When the window opened.
-        lanes: The counted batches of each instance, in order of their ends; at least one each.
+        lanes: The counted batches of each instance, in order of their ends; at least one in all.
         latency_ns: Raw latencies, by the rule of the scenario.
         samples_per_s: The rate, likewise.
-        batch: Texts in each of these batches.
-        sequence_tokens: Tokens of each text; none is padding.
+        samples: Texts in these batches.
+        tokens: Their real tokens.
+        padded_tokens: Tokens computed, padding included.
     """
-    samples = batch * sum(map(len, lanes))
-    tokens = samples * sequence_tokens
     return Measurement(
         warmup=warmup,
         complete=complete,
-        window_ns=max(lane[-1].done_ns for lane in lanes) - opened_ns,
+        window_ns=last_done_ns(timing for lane in lanes for timing in lane) - opened_ns,
         samples=samples,
         tokens=tokens,
-        padded_tokens=tokens,
+        padded_tokens=padded_tokens,
         samples_per_s=samples_per_s,
         latency_ns=tuple(latency_ns),
         engine_ns=tuple(tuple(timing.engine_ns for timing in lane) for lane in lanes),
@@ -101,19 +105,15 @@ def measurement(
     )
 
 
-def occupied_ns(lane: list[BatchTiming], opened_ns: int) -> list[int]:
-    """Return how long each batch of an instance occupied it; a batch may have waited behind its predecessor."""
-    previous_ns = opened_ns
-    durations = []
-    for timing in lane:
-        durations.append(timing.done_ns - max(timing.submitted_ns, previous_ns))
-        previous_ns = timing.done_ns
-    return durations
+def warmup(lanes: Sequence[Sequence[BatchTiming]], *, steady: bool) -> Warmup:
+    """Sum up the batches that each instance ran before the window; at least one in all."""
+    timings = [timing for lane in lanes for timing in lane]
+    return Warmup(batches=max(map(len, lanes)), duration_ns=span_ns(timings), steady=steady)
 
 
-def _pool_ns(lane: list[BatchTiming]) -> list[int]:
+def _pool_ns(lane: Sequence[BatchTiming]) -> list[int]:
     """Time of each batch outside the worker: the worker's own span is taken from the time it occupied."""
     return [
         occupied - min(occupied, timing.finished_ns - timing.started_ns)
-        for occupied, timing in zip(occupied_ns(lane, lane[0].submitted_ns), lane, strict=True)
+        for occupied, timing in zip(occupied_ns(lane), lane, strict=True)
     ]

@@ -10,15 +10,17 @@ import msgspec
 
 from pinstripe.bench.measurement import Measurement
 from pinstripe.bench.scenarios import Limits
+from pinstripe.bench.watch import Surroundings
 from pinstripe.configuration import Configuration, Workload
 from pinstripe.engines import Artefact
 from pinstripe.errors import RecordError
-from pinstripe.machine import Counters, Machine
+from pinstripe.machine import Machine
 from pinstripe.models import Network
+from pinstripe.peak import Peak
 from pinstripe.placement import Placement
 from pinstripe.pool import InstanceEvidence
 
-__all__ = ["FORMAT", "Failure", "Host", "Record", "RecordFile", "read_records"]
+__all__ = ["FORMAT", "Failure", "Host", "Record", "RecordFile", "read_records", "trial_key"]
 
 FORMAT: Final = 1
 """History: 1, the first."""
@@ -63,12 +65,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         limits: How long it was to be measured.
         measurement: What came of it; None if it failed.
         failure: Why it failed; None if it did not.
-        counters: What control groups and the hypervisor took away during the window; None if it failed.
-        suspended_s: Seconds in which the parent seems to have been suspended while the configuration was measured.
         parent_cpus: CPUs that the parent ran on meanwhile: those that no instance has, if there are any; None for all
             that it may use.
-        parent_cpu: Share of one CPU that the parent used, warm-up included. At 1 the parent is the bottleneck, which is
-            the pool's ceiling; above one half the pool weighs in what was measured. None if it failed.
+        surroundings: What went on around it, disturbances included; None if it failed.
+        sample_flops: Floating-point operations of a text's matrix products, padding not counted, the mean of all
+            texts; None if it failed, or where they cannot be counted.
+        peak: What the instances' cores gave for large matrix products just before; None if that was not asked for.
         evidence: What took effect, one entry an instance; empty if it failed before.
     """
 
@@ -87,35 +89,68 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     limits: Limits
     measurement: Measurement | None = None
     failure: Failure | None = None
-    counters: Counters | None = None
-    suspended_s: float | None = None
     parent_cpus: tuple[int, ...] | None = None
-    parent_cpu: float | None = None
+    surroundings: Surroundings | None = None
+    sample_flops: float | None = None
+    peak: Peak | None = None
     evidence: tuple[InstanceEvidence, ...] = ()
+
+
+def trial_key(configuration: Configuration, workload: Workload) -> bytes:
+    """Return what tells one trial from another; equal in all its repeats."""
+    return msgspec.json.encode((configuration, workload))
 
 
 class RecordFile:
     """A file of records that grows line by line; what is in it stays whole whatever happens."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, drop_cut: bool = False) -> None:
         """Open or create a file for appending; nobody else can meanwhile.
+
+        Args:
+            path: The file.
+            drop_cut: Whether a last line that was cut off, such as by `kill -9`, is removed and counted in
+                `dropped_bytes`; otherwise it is an error.
 
         Raises:
             RecordError: It cannot be opened, another process appends to it, or its last line was cut off.
         """
         self.path = path
+        self.dropped_bytes = 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise RecordError(f"cannot write records to {path}: {error.strerror}; name another file") from error
+        try:
+            self._take(drop_cut=drop_cut)
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def _take(self, *, drop_cut: bool) -> None:
+        """Lock the file, and see that it ends with a whole line."""
+        try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._size = os.fstat(self._file).st_size
             whole = self._size == 0 or os.pread(self._file, 1, self._size - 1) == b"\n"
         except BlockingIOError as error:
-            raise RecordError(f"another run is writing to {path}; wait for it, or name another file") from error
+            raise RecordError(f"another run is writing to {self.path}; wait for it, or name another file") from error
         except OSError as error:
-            raise RecordError(f"cannot write records to {path}: {error.strerror}; name another file") from error
+            raise RecordError(f"cannot write records to {self.path}: {error.strerror}; name another file") from error
+        if not whole and not drop_cut:
+            raise RecordError(
+                f"the last line of {self.path} is cut off; delete it, go on with --resume {self.path}, "
+                "or name another file"
+            )
         if not whole:
-            raise RecordError(f"the last line of {path} is cut off; delete that line, or name another file")
+            self._drop_cut_line()
+
+    def _drop_cut_line(self) -> None:
+        whole = self.path.read_bytes().rfind(b"\n") + 1
+        self.dropped_bytes = self._size - whole
+        os.ftruncate(self._file, whole)
+        self._size = whole
 
     def append(self, record: Record) -> None:
         """Add a record, wholly or not at all, and make it durable.

@@ -2,15 +2,21 @@
 
 from collections.abc import Sequence
 from statistics import median
+from typing import Final
 
 import msgspec
 
-from pinstripe.bench.record import Record
-from pinstripe.bench.statistics import Ratio, paired_ratio, percentile
+from pinstripe.bench.comparison import Ratio, paired_ratio
+from pinstripe.bench.disturbances import Disturbances, disturbances
+from pinstripe.bench.percentiles import count_outliers, percentile, percentile_rank_bound
+from pinstripe.bench.record import Record, trial_key
+from pinstripe.bench.watch import Surroundings
 from pinstripe.configuration import Configuration, Workload
 from pinstripe.pool import InstanceEvidence
 
-__all__ = ["LatencyMs", "Result", "Trial", "summarize"]
+__all__ = ["LatencyBoundMs", "LatencyMs", "Result", "Trial", "summarize"]
+
+_PERCENTS: Final = (50, 90, 95, 99)
 
 
 class LatencyMs(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,7 +24,20 @@ class LatencyMs(msgspec.Struct, frozen=True, kw_only=True):
 
     p50: float
     p90: float
+    p95: float
     p99: float
+
+
+class LatencyBoundMs(msgspec.Struct, frozen=True, kw_only=True):
+    """What the true percentiles do not exceed with 95 % confidence each, in milliseconds.
+
+    None where there are too few values for any bound: p50 needs 5, p90 29, p95 59, p99 299.
+    """
+
+    p50: float | None
+    p90: float | None
+    p95: float | None
+    p99: float | None
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +47,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         samples_per_s: Median over the repeats.
         tokens_per_s: Likewise, real tokens.
         latency_ms: Percentiles of the pooled raw values.
+        latency_bound_ms: Upper bounds of these percentiles.
         n: Number of these values.
+        outliers: Those more than 14.8 median absolute deviations from their repeat's median; they count like the rest.
         padding_fraction: Share of the computed tokens that was padding.
         rss_bytes: Resident memory of all instances; pages they share count in each.
         engine_ms: Median duration of a forward pass.
@@ -38,16 +59,21 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
             or where no round has both.
         complete: Whether every window met its minimums.
         steady: Whether every warm-up had settled.
-        suspended_s: Seconds in which the parent seems to have been suspended, over the repeats.
         parent_cpu: Largest share of one CPU that the parent used in any repeat; above one half the pool is near its
             ceiling.
-        throttled: Whether control groups held the instances back in any repeat; None where the kernel does not say.
+        disturbances: What the machine did to the measurement.
+        gflops: 10^9 floating-point operations a second for matrix products, padding not counted, the median over the
+            repeats; None where they cannot be counted.
+        peak_gflops: What the same cores gave for large matrix products just before, likewise; None if not measured.
+        peak_share: Median of the repeats' shares of their peaks. Above 1 the peak was measured badly.
     """
 
     samples_per_s: float
     tokens_per_s: float
     latency_ms: LatencyMs
+    latency_bound_ms: LatencyBoundMs
     n: int
+    outliers: int
     padding_fraction: float
     rss_bytes: int | None
     engine_ms: float
@@ -56,9 +82,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     ratio: Ratio | None
     complete: bool
     steady: bool
-    suspended_s: float
     parent_cpu: float
-    throttled: bool | None
+    disturbances: Disturbances
+    gflops: float | None
+    peak_gflops: float | None
+    peak_share: float | None
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,8 +117,7 @@ def summarize(records: Sequence[Record]) -> list[Trial]:
     """
     groups: dict[bytes, list[Record]] = {}
     for record in records:
-        key = msgspec.json.encode((record.configuration, record.workload))
-        groups.setdefault(key, []).append(record)
+        groups.setdefault(trial_key(record.configuration, record.workload), []).append(record)
     base: dict[bytes, list[Record]] = {}
     trials = []
     for group in groups.values():
@@ -116,20 +143,14 @@ def _result(records: Sequence[Record], base: Sequence[Record] | None) -> Result 
     if not measurements:
         return None
     latency_ns = [value for one in measurements for value in one.latency_ns]
-    throttled = [
-        record.counters.nr_throttled > 0
-        for record in records
-        if record.counters and record.counters.nr_throttled is not None
-    ]
     return Result(
         samples_per_s=median(one.samples_per_s for one in measurements),
         tokens_per_s=median(one.tokens_per_s for one in measurements),
-        latency_ms=LatencyMs(
-            p50=percentile(latency_ns, 50) / 1e6,
-            p90=percentile(latency_ns, 90) / 1e6,
-            p99=percentile(latency_ns, 99) / 1e6,
-        ),
+        latency_ms=LatencyMs(**{f"p{percent}": percentile(latency_ns, percent) / 1e6 for percent in _PERCENTS}),
+        latency_bound_ms=LatencyBoundMs(**{f"p{percent}": _bound_ms(latency_ns, percent) for percent in _PERCENTS}),
         n=len(latency_ns),
+        # Batches of texts take different times by nature.
+        outliers=0 if records[0].workload.texts else sum(count_outliers(one.latency_ns) for one in measurements),
         padding_fraction=measurements[-1].padding_fraction,
         rss_bytes=_rss_bytes(records),
         engine_ms=median(value for one in measurements for lane in one.engine_ns for value in lane) / 1e6,
@@ -138,10 +159,33 @@ def _result(records: Sequence[Record], base: Sequence[Record] | None) -> Result 
         ratio=None if base is None else _ratio(records, base),
         complete=all(one.complete for one in measurements),
         steady=all(one.warmup.steady for one in measurements),
-        suspended_s=sum(record.suspended_s for record in records if record.suspended_s is not None),
-        parent_cpu=max(record.parent_cpu for record in records if record.parent_cpu is not None),
-        throttled=any(throttled) if throttled else None,
+        parent_cpu=max(_parent_cpu(record.surroundings) for record in records if record.surroundings),
+        disturbances=disturbances(records),
+        **_gflops(records),
     )
+
+
+def _bound_ms(latency_ns: Sequence[int], percent: float) -> float | None:
+    rank = percentile_rank_bound(len(latency_ns), percent)
+    return None if rank is None else sorted(latency_ns)[rank - 1] / 1e6
+
+
+def _parent_cpu(seen: Surroundings) -> float:
+    return seen.parent_cpu_ns / seen.elapsed_ns
+
+
+def _gflops(records: Sequence[Record]) -> dict[str, float | None]:
+    rates = [
+        (one.measurement.samples_per_s * one.sample_flops / 1e9, one.peak.gflops if one.peak else None)
+        for one in records
+        if one.measurement and one.sample_flops
+    ]
+    with_peak = [(rate, peak) for rate, peak in rates if peak is not None]
+    return {
+        "gflops": median(rate for rate, _ in rates) if rates else None,
+        "peak_gflops": median(peak for _, peak in with_peak) if with_peak else None,
+        "peak_share": median(rate / peak for rate, peak in with_peak) if with_peak else None,
+    }
 
 
 def _rss_bytes(records: Sequence[Record]) -> int | None:

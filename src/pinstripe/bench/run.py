@@ -1,30 +1,29 @@
 """Measure a grid of configurations and workloads, interleaved, in fresh processes each time."""
 
 import os
-import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final
 
 from msgspec.structs import replace
 
 from pinstripe import __version__
-from pinstripe.bench.inputs import fixed_batch
+from pinstripe.bench.driver import Driver, make_driver, sample_flops
+from pinstripe.bench.inputs import TokenizedTexts
 from pinstripe.bench.measurement import Measurement
-from pinstripe.bench.record import Failure, Host, Record
-from pinstripe.bench.scenarios import Limits, offline, single_stream
+from pinstripe.bench.record import Failure, Host, Record, trial_key
+from pinstripe.bench.scenarios import Limits
+from pinstripe.bench.watch import Surroundings, watching
 from pinstripe.configuration import Workload
 from pinstripe.errors import ConfigurationError, ExecutionError
-from pinstripe.machine import Counters, Machine, read_counters
-from pinstripe.models import Network, TokenBatch
+from pinstripe.machine import Machine
+from pinstripe.models import Network
+from pinstripe.peak import Peak, measure_peak, probe_places
 from pinstripe.pool import InstanceEvidence, Pool, Setup
 
 __all__ = ["Grid", "Session", "Skipped", "make_grid", "run_grid"]
-
-_SCENARIOS: Final = {"single-stream": single_stream, "offline": offline}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +52,16 @@ class Grid:
         return sum(len(workloads) for _, workloads in self.rows)
 
 
-def make_grid(setups: Sequence[Setup], workloads: Sequence[Workload], network: Network) -> Grid:
+def make_grid(
+    setups: Sequence[Setup], workloads: Sequence[Workload], network: Network, texts: TokenizedTexts | None = None
+) -> Grid:
     """Cross setups with workloads, and leave out the points that make no sense.
+
+    Args:
+        setups: How the model runs.
+        workloads: What is asked of it.
+        network: The model.
+        texts: The tokens of the workloads' texts, where they have some.
 
     Raises:
         ConfigurationError: No point is left; the message is the first one's reason.
@@ -65,7 +72,7 @@ def make_grid(setups: Sequence[Setup], workloads: Sequence[Workload], network: N
         possible = []
         for workload in workloads:
             try:
-                _part(setup, workload, network)
+                make_driver(workload, network, len(setup.specs), texts)
             except ConfigurationError as error:
                 skipped.append(Skipped(f"{setup.configuration.label}, {workload.label}", str(error)))
             else:
@@ -86,6 +93,8 @@ class Session:
         machine: What the host offers.
         host: Software.
         limits: How long each point is measured.
+        texts: The tokens of the workloads' texts, where they have some.
+        peak: Whether to measure the peak of a configuration's cores before each of its turns.
     """
 
     run: str
@@ -93,10 +102,18 @@ class Session:
     machine: Machine
     host: Host
     limits: Limits
+    texts: TokenizedTexts | None = None
+    peak: bool = False
 
 
 async def run_grid(
-    grid: Grid, session: Session, *, repeats: int, on_step: Callable[[int, Setup, Workload], None]
+    grid: Grid,
+    session: Session,
+    *,
+    repeats: int,
+    on_step: Callable[[int, Setup, Workload], None],
+    on_peak: Callable[[int, Setup], None] | None = None,
+    done: Collection[tuple[bytes, int]] = (),
 ) -> AsyncGenerator[Record, None]:
     """Measure every point `repeats` times and yield each record as soon as there is one.
 
@@ -108,6 +125,8 @@ async def run_grid(
         session: What all records share.
         repeats: Rounds, at least 1.
         on_step: Told before each measurement: in which round, what, under which workload.
+        on_peak: Told before a peak is measured: in which round, for what.
+        done: Key of the trial and repeat of measurements that are there already, and are left out.
 
     Raises:
         EngineError: An engine refuses a configuration.
@@ -116,18 +135,22 @@ async def run_grid(
         start = repeat % len(grid.rows)
         step = partial(on_step, repeat)
         for setup, workloads in grid.rows[start:] + grid.rows[:start]:
+            missing = [one for one in workloads if (trial_key(setup.configuration, one), repeat) not in done]
             with _on_cpus(_spare_cpus(setup, session.machine)):
-                async with aclosing(_measure(session, setup, workloads, step)) as outcomes:
+                peak = None
+                if session.peak and missing:
+                    if on_peak is not None:
+                        on_peak(repeat, setup)
+                    peak = await _peak(setup, session.machine)
+                async with aclosing(_measure(session, setup, missing, step)) as outcomes:
                     async for workload, outcome in outcomes:
-                        yield _record(session, setup, workload, repeat, outcome)
+                        yield replace(_record(session, setup, workload, repeat, outcome), peak=peak)
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
     measurement: Measurement
-    counters: Counters
-    suspended_s: float
-    parent_cpu: float
+    surroundings: Surroundings
     evidence: tuple[InstanceEvidence, ...]
 
     @property
@@ -160,11 +183,14 @@ def _record(
         common,
         measurement=None if outcome.problems else outcome.measurement,
         failure=Failure(message=outcome.problems) if outcome.problems else None,
-        counters=outcome.counters,
-        suspended_s=outcome.suspended_s,
-        parent_cpu=outcome.parent_cpu,
+        sample_flops=sample_flops(workload, session.network, session.texts),
+        surroundings=outcome.surroundings,
         evidence=outcome.evidence,
     )
+
+
+async def _peak(setup: Setup, machine: Machine) -> Peak:
+    return await measure_peak(probe_places(setup, machine), setup.configuration.precision, machine.isa)
 
 
 async def _measure(
@@ -177,8 +203,8 @@ async def _measure(
             async with Pool(setup.specs, restart=False) as pool:
                 while remaining:
                     on_step(setup, remaining[0])
-                    part = _part(setup, remaining[0], session.network)
-                    outcome = await _measure_one(pool, part, remaining[0], session.limits)
+                    driver = make_driver(remaining[0], session.network, len(setup.specs), session.texts)
+                    outcome = await _measure_one(pool, driver, session)
                     yield remaining.pop(0), outcome
         except ExecutionError as error:
             yield remaining.pop(0), error
@@ -204,21 +230,8 @@ def _on_cpus(cpus: tuple[int, ...] | None) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-async def _measure_one(pool: Pool, part: TokenBatch, workload: Workload, limits: Limits) -> _Outcome:
-    before, began_s, began_cpu_s = read_counters(), time.monotonic(), time.process_time()
-    suspended_s = pool.suspended_s
-    measured = await _SCENARIOS[workload.scenario](pool, part, limits)
-    counters = read_counters().since(before)
-    parent_cpu = (time.process_time() - began_cpu_s) / (time.monotonic() - began_s)
-    return _Outcome(
-        measurement=measured,
-        counters=counters,
-        suspended_s=pool.suspended_s - suspended_s,
-        parent_cpu=parent_cpu,
-        evidence=tuple(await pool.evidence()),
-    )
-
-
-def _part(setup: Setup, workload: Workload, network: Network) -> TokenBatch:
-    """The batch that each instance gets under a workload."""
-    return fixed_batch(network, workload.shard(len(setup.specs)), workload.sequence_tokens)
+async def _measure_one(pool: Pool, driver: Driver, session: Session) -> _Outcome:
+    async with watching(pool, session.machine) as watch:
+        measured = await driver(pool, session.limits)
+        surroundings = watch.surroundings()
+    return _Outcome(measurement=measured, surroundings=surroundings, evidence=tuple(await pool.evidence()))

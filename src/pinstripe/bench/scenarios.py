@@ -1,4 +1,4 @@
-"""How batches arrive at an executor while it is measured."""
+"""How batches of one shape arrive at an executor while it is measured."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,8 +6,9 @@ from typing import Final
 
 import msgspec
 
-from pinstripe.bench.measurement import Measurement, Warmup, measurement, occupied_ns
+from pinstripe.bench.measurement import Measurement, measurement, warmup
 from pinstripe.bench.steadiness import Steadiness
+from pinstripe.bench.timings import first_submitted_ns, last_done_ns, occupied_ns, span_ns
 from pinstripe.errors import ConfigurationError
 from pinstripe.models import TokenBatch
 from pinstripe.pool import BatchTiming, Executor
@@ -74,21 +75,22 @@ async def single_stream(executor: Executor, part: TokenBatch, limits: Limits) ->
         return finished
 
     steadiness = Steadiness(limits.warmup_max_s)
-    before = await rounds(lambda finished: steadiness.reached(_round_latency_ns(finished[-1])))
+    before = await rounds(lambda finished: steadiness.reached(span_ns(finished[-1])))
     counted = await rounds(
-        lambda finished: limits.over(_last_done(finished[-1]) - _first_submitted(finished[0]), len(finished))
+        lambda finished: limits.over(last_done_ns(finished[-1]) - first_submitted_ns(finished[0]), len(finished))
     )
-    opened_ns = _first_submitted(counted[0])
+    opened_ns = first_submitted_ns(counted[0])
     samples = part.size * executor.capacity * len(counted)
     return measurement(
-        warmup=_warmup(_by_instance(before), steadiness.settled),
+        warmup=warmup(_by_instance(before), steady=steadiness.settled),
         complete=len(counted) >= limits.min_forwards,
         opened_ns=opened_ns,
         lanes=_by_instance(counted),
-        samples_per_s=samples / (_last_done(counted[-1]) - opened_ns) * 1e9,
-        latency_ns=[_round_latency_ns(timings) for timings in counted],
-        batch=part.size,
-        sequence_tokens=part.sequence_length,
+        samples_per_s=samples / (last_done_ns(counted[-1]) - opened_ns) * 1e9,
+        latency_ns=[span_ns(timings) for timings in counted],
+        samples=samples,
+        tokens=samples // part.size * part.tokens,
+        padded_tokens=samples // part.size * part.ids.size,
     )
 
 
@@ -116,15 +118,17 @@ async def offline(executor: Executor, batch: TokenBatch, limits: Limits) -> Meas
     before = await _run_lanes(executor, batch, settled)
     lanes = await _run_lanes(executor, batch, ended)
     opened_ns = _opened(lanes)
+    batches = sum(map(len, lanes))
     return measurement(
-        warmup=_warmup(before, all(one.settled for one in steadiness)),
+        warmup=warmup(before, steady=all(one.settled for one in steadiness)),
         complete=min(map(len, lanes)) >= limits.min_forwards,
         opened_ns=opened_ns,
         lanes=lanes,
         samples_per_s=sum(len(lane) * batch.size / (lane[-1].done_ns - opened_ns) * 1e9 for lane in lanes),
-        latency_ns=[value for lane in lanes for value in occupied_ns(lane, opened_ns)],
-        batch=batch.size,
-        sequence_tokens=batch.sequence_length,
+        latency_ns=[value for lane in lanes for value in occupied_ns(lane)],
+        samples=batches * batch.size,
+        tokens=batches * batch.tokens,
+        padded_tokens=batches * batch.ids.size,
     )
 
 
@@ -159,29 +163,8 @@ async def _run_lanes(
 
 
 def _opened(lanes: list[list[BatchTiming]]) -> int:
-    return min(lane[0].submitted_ns for lane in lanes if lane)
-
-
-def _round_latency_ns(timings: list[BatchTiming]) -> int:
-    return _last_done(timings) - _first_submitted(timings)
-
-
-def _first_submitted(timings: list[BatchTiming]) -> int:
-    return min(timing.submitted_ns for timing in timings)
-
-
-def _last_done(timings: list[BatchTiming]) -> int:
-    return max(timing.done_ns for timing in timings)
+    return first_submitted_ns(lane[0] for lane in lanes if lane)
 
 
 def _by_instance(rounds: list[list[BatchTiming]]) -> list[list[BatchTiming]]:
     return [list(lane) for lane in zip(*rounds, strict=True)]
-
-
-def _warmup(lanes: list[list[BatchTiming]], settled: bool) -> Warmup:  # noqa: FBT001 - a fact to store, not a mode
-    timings = [timing for lane in lanes for timing in lane]
-    return Warmup(
-        batches=max(map(len, lanes)),
-        duration_ns=_last_done(timings) - _first_submitted(timings),
-        steady=settled,
-    )

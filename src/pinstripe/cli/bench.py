@@ -36,8 +36,28 @@ def bench(
     ],
     *,
     engine: Annotated[str, typer.Option(help="Engines: torch-eager, onnxruntime, openvino.")] = "torch-eager",
-    batch: Annotated[str, typer.Option(help="Batch sizes.")] = "1",
-    seq: Annotated[str, typer.Option(help="Sequence lengths in tokens.")] = "128",
+    batch: Annotated[
+        str | None, typer.Option(help="Batch sizes; with --texts the most texts in a batch.", show_default="1")
+    ] = None,
+    seq: Annotated[str | None, typer.Option(help="Sequence lengths in tokens.", show_default="128")] = None,
+    texts: Annotated[
+        Path | None,
+        typer.Option(
+            help="Measure the texts of this file, with their real lengths: a JSON object with a field text on each "
+            "line of a .jsonl file, else a text on each line.",
+            metavar="FILE",
+        ),
+    ] = None,
+    order: Annotated[
+        str | None,
+        typer.Option(
+            help="sorted: texts of near-equal length in a batch, long ones first. arrival: as they come.",
+            show_default="sorted",
+        ),
+    ] = None,
+    token_budget: Annotated[
+        str | None, typer.Option(help="Most tokens in a batch of texts, padding included.", metavar="TOKENS")
+    ] = None,
     scenario: Annotated[
         str,
         typer.Option(
@@ -93,23 +113,38 @@ def bench(
     max_time: Annotated[
         float, typer.Option(min=0.05, max=86400, help="Most seconds of a measurement, whatever its forwards.")
     ] = 300.0,
+    peak: Annotated[
+        bool,
+        typer.Option(
+            "--peak",
+            help="Before each configuration measure what its cores give for large matrix products (about 15 s), and "
+            "say what share of that the model reaches.",
+        ),
+    ] = False,
     output: Annotated[
         Path | None, typer.Option(help="File that records are appended to.", show_default="records/TIME-RUN.jsonl")
     ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(help="Go on with an interrupted run: measure what is missing in this file.", metavar="FILE"),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure a model: every engine with every number of instances, under every batch size and sequence length.
+    """Measure a model: every engine with every number of instances, under every batch size and length, or on texts.
 
     Values separated by commas span a grid. Each configuration gets fresh processes, pinned to their cores.
     Rounds are interleaved, so that ratios mean something on a machine that is never quite still.
 
     Example: pinstripe bench random:bert-base --engine openvino --scenario offline --seq 16,128 --instances 1,2
+
+    Example: pinstripe bench MODEL --texts FILE.jsonl --scenario offline --order sorted,arrival --token-budget 4096
     """
     from msgspec.structs import replace  # noqa: PLC0415
 
     from pinstripe.bench import Limits  # noqa: PLC0415
     from pinstripe.cli.measuring import measure  # noqa: PLC0415
-    from pinstripe.configuration import Configuration, Pin, Scenario, Threads, Workload  # noqa: PLC0415
+    from pinstripe.cli.workloads import read_workloads  # noqa: PLC0415
+    from pinstripe.configuration import Configuration, Pin, Threads  # noqa: PLC0415
     from pinstripe.machine import read_machine  # noqa: PLC0415
     from pinstripe.placement import CoreKindWish, SmtUse, Strategy, Wish  # noqa: PLC0415
     from pinstripe.placement import place as place_on  # noqa: PLC0415
@@ -162,22 +197,23 @@ def bench(
         for count in counts
         for size in sizes
     ]
-    workloads = [
-        Workload(scenario=choice(scenario, Scenario, "--scenario"), batch=size, sequence_tokens=length)
-        for length in split_list(seq, "--seq", int)
-        for size in split_list(batch, "--batch", int)
-    ]
+    workloads, contents = read_workloads(
+        scenario, batch=batch, seq=seq, texts=texts, order=order, token_budget=token_budget
+    )
     measure(
         model,
         revision=revision,
         overrides=_overrides(named_values(override or [], "--override")),
         machine=machine,
         configurations=configurations,
-        workloads=list(dict.fromkeys(workloads)),
+        workloads=workloads,
+        texts=contents or None,
         repeats=repeats,
         limits=Limits(min_s=min_time, min_forwards=min_forwards, max_s=max(max_time, min_time)),
         output=output,
+        resume=resume,
         as_json=as_json,
+        peak=peak,
     )
 
 

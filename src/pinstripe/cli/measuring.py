@@ -4,8 +4,9 @@ import asyncio
 import platform
 import signal
 import uuid
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import aclosing, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -14,13 +15,27 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from pinstripe.bench import Grid, Host, Limits, Record, RecordFile, Session, Skipped, make_grid, run_grid
+from pinstripe.bench import (
+    Grid,
+    Host,
+    Limits,
+    Record,
+    RecordFile,
+    Session,
+    Skipped,
+    check_resumable,
+    make_grid,
+    read_records,
+    run_grid,
+    tokenize,
+    trial_key,
+)
 from pinstripe.cli.trials import print_runs
 from pinstripe.configuration import Configuration, Workload
 from pinstripe.engines import engine, prepare
-from pinstripe.errors import ExecutionError, PlacementError
+from pinstripe.errors import ExecutionError, PlacementError, UsageError
 from pinstripe.machine import Machine
-from pinstripe.models import Network, Overrides, resolve
+from pinstripe.models import Network, Overrides, Text, resolve
 from pinstripe.pool import Setup, set_up
 
 __all__ = ["measure"]
@@ -38,27 +53,55 @@ def measure(
     limits: Limits,
     output: Path | None,
     as_json: bool,
+    resume: Path | None = None,
+    texts: Sequence[Text] | None = None,
+    peak: bool = False,
 ) -> None:
     """Measure a grid, keep a record of each trial, print the result.
+
+    `texts` are those of the workloads that have some. With `peak` the peak of each configuration's cores is measured,
+    too.
+
+    With `resume`, what that file holds is not measured again, failures included; the rest is appended to it, and the
+    result covers all.
 
     Raises:
         PinstripeError: Something cannot be had as asked, or failed; what was measured before is kept.
         KeyboardInterrupt: Ctrl-C; likewise.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # stop in order, whoever asks
+    if resume is not None and output is not None:
+        raise UsageError(f"--resume {resume} names the file that records are appended to; leave --output out")
+    if resume is not None and not resume.is_file():
+        raise UsageError(f"{resume} is not a file that a run can go on with; leave --resume out to begin one")
     screen = Console(stderr=True)
     status = screen.status("reading the model, exporting it if an engine needs that")
     with status if screen.is_terminal else nullcontext():
         file = next((one.file for one in configurations if one.file), None)
         network = resolve(model, revision=revision, overrides=overrides, file=file)
+        tokenized = None if texts is None else tokenize(network, texts)  # before an export that may take minutes
         setups, impossible = _set_up_all(configurations, machine, network)
-    grid = make_grid(setups, workloads, network)
+    grid = make_grid(setups, workloads, network, tokenized)
     for skipped in (*impossible, *grid.skipped):
         screen.print(f"skipped: {skipped.label}: {skipped.reason}", highlight=False, soft_wrap=True)
     for warning in dict.fromkeys(text for setup in setups if setup.placement for text in setup.placement.warnings):
         screen.print(f"note: {warning}", highlight=False, soft_wrap=True)
-    session = Session(run=uuid.uuid4().hex, network=network, machine=machine, host=_host(setups), limits=limits)
-    records_file = RecordFile(output or Path("records") / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{session.run[:6]}.jsonl")
+    if tokenized and tokenized.cut:
+        message = (
+            f"note: {tokenized.cut} of {len(tokenized.rows)} texts are longer than {network.max_tokens} tokens, and cut"
+        )
+        screen.print(message, highlight=False, soft_wrap=True)
+    session = Session(
+        run=uuid.uuid4().hex,
+        network=network,
+        machine=machine,
+        host=_host(setups),
+        limits=limits,
+        texts=tokenized,
+        peak=peak,
+    )
+    path = resume or output or Path("records") / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{session.run[:6]}.jsonl"
+    records_file = RecordFile(path, drop_cut=resume is not None)
     records: list[Record] = []
 
     def keep(record: Record) -> None:
@@ -66,28 +109,70 @@ def measure(
         records.append(record)
 
     try:
-        _run_to_the_end(_run(grid, session, repeats, keep, screen))
+        if resume is not None:
+            records += _records_to_resume(records_file, session, screen)
+            session = replace(session, run=records[0].run if records else session.run)
+        done = _done(grid, repeats, records)
+        _run_to_the_end(_run(grid, session, repeats=repeats, done=done, keep=keep, screen=screen))
     finally:
         records_file.close()
         if records:
             print_runs(records, as_json=as_json)
             failed = sum(record.failure is not None for record in records)
-            kept = f"{len(records)} of {grid.trials * repeats} measurements kept in {records_file.path}"
-            screen.print(f"{kept} ({failed} failed)" if failed else kept, highlight=False, soft_wrap=True)
+            total, there = grid.trials * repeats, len(_done(grid, repeats, records))
+            kept = f"{there} of {total} measurements kept in {path}" + (f" ({failed} failed)" if failed else "")
+            rest = f"; go on with --resume {path}" if there < total else ""
+            screen.print(kept + rest, highlight=False, soft_wrap=True)
     if all(record.failure for record in records):
         raise ExecutionError("no measurement succeeded; the reasons are above")
 
 
-async def _run(grid: Grid, session: Session, repeats: int, keep: Callable[[Record], None], screen: Console) -> None:
+def _records_to_resume(file: RecordFile, session: Session, screen: Console) -> list[Record]:
+    """Return what a file holds, if new measurements may be added to it.
+
+    Raises:
+        PinstripeError: They may not, or it cannot be read.
+    """
+    if file.dropped_bytes:
+        screen.print(f"note: the last line of {file.path} was cut off, and is measured again", highlight=False)
+    records = read_records(file.path) if file.path.stat().st_size else []
+    check_resumable(records, session, file.path)
+    return records
+
+
+def _done(grid: Grid, repeats: int, records: Sequence[Record]) -> set[tuple[bytes, int]]:
+    """Return the measurements of a grid that need not be made any more: key of the trial, and repeat."""
+    asked = {
+        (trial_key(setup.configuration, workload), repeat)
+        for setup, workloads in grid.rows
+        for workload in workloads
+        for repeat in range(repeats)
+    }
+    return asked & {(trial_key(record.configuration, record.workload), record.repeat) for record in records}
+
+
+async def _run(
+    grid: Grid,
+    session: Session,
+    *,
+    repeats: int,
+    done: Collection[tuple[bytes, int]],
+    keep: Callable[[Record], None],
+    screen: Console,
+) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn())
     _end_in_order_on(signal.SIGTERM, signal.SIGHUP)
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
-        task = progress.add_task("starting", total=grid.trials * repeats)
+        task = progress.add_task("starting", total=grid.trials * repeats, completed=len(done))
 
         def show(repeat: int, setup: Setup, workload: Workload) -> None:
             progress.update(task, description=f"{repeat + 1}: {setup.configuration.label}, {workload.shape}")
 
-        async with aclosing(run_grid(grid, session, repeats=repeats, on_step=show)) as measured:
+        def show_peak(repeat: int, setup: Setup) -> None:
+            progress.update(task, description=f"{repeat + 1}: {setup.configuration.label}, peak of its cores")
+
+        steps = run_grid(grid, session, repeats=repeats, on_step=show, on_peak=show_peak, done=done)
+        async with aclosing(steps) as measured:
             async for record in measured:
                 keep(record)
                 progress.advance(task)

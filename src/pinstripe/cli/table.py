@@ -6,36 +6,72 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from pinstripe.bench import LatencyMs, Ratio, Result, Trial
+from pinstripe.bench import Ratio, Result, Trial
+from pinstripe.cli.remarks import remarks
 
 __all__ = ["print_trials"]
 
 _MIB: Final = 1 << 20
-_NEAR_CEILING: Final = 0.5
 _LEAST_NAME_WIDTH: Final = 12
-_COLUMNS: Final = ("samples/s", "tokens/s", "p50 ms", "p90 ms", "p99 ms", "n", "MiB", "ratio (95 % CI)")
+_LEAST_FOR_P99: Final = 299
+_COLUMNS: Final = (
+    *("samples/s", "tokens/s", "padding", "GFLOP/s (of peak)", "p50 ms", "p90 ms", "p99 ms (≤95 %)", "n", "MiB"),
+    "ratio (95 % CI)",
+)
+_DISPENSABLE: Final = ("MiB", "p90 ms")
+"""Left out, in this order, where a table is still too wide; JSON has them."""
 
 
 def print_trials(trials: Sequence[Trial], console: Console) -> None:
     """Print the trials of a run: a table for each workload with equal columns, and remarks below.
 
-    Numbers are never cut: where the window is narrow, the configurations' names are folded.
+    Numbers are never cut: where the window is narrow, intervals go below their values, and the configurations' names
+    are folded; where it is narrower still, dispensable columns are left out.
     """
     first = {trial.workload: trial for trial in reversed(trials)}
-    cells = {id(trial): _cells(trial.result, base=first[trial.workload] is trial) for trial in trials}
-    widths = [max(map(len, column)) for column in zip(_COLUMNS, *cells.values(), strict=True)]
+    rows: list[Sequence[str]] = [
+        _COLUMNS,
+        *(_cells(trial.result, base=first[trial.workload] is trial) for trial in trials),
+    ]
+    rows = _without_empty_columns(rows)
+    if _width(rows) > console.width:
+        rows = [[cell.replace(" (", "\n(") for cell in row] for row in rows]
+    for name in _DISPENSABLE:
+        if _width(rows) > console.width:
+            rows = _without_column(rows, rows[0].index(name))
+    header, *cells = rows
     for workload in dict.fromkeys(trial.workload for trial in trials):
         table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
         table.add_column("configuration", overflow="fold", min_width=_LEAST_NAME_WIDTH)
-        for name, width in zip(_COLUMNS, widths, strict=True):
+        for name, width in zip(header, _widths([header, *cells]), strict=True):
             table.add_column(name, justify="right", no_wrap=True, width=width)
-        for trial in trials:
+        for trial, row in zip(trials, cells, strict=True):
             if trial.workload == workload:
-                table.add_row(trial.configuration.label, *cells[id(trial)])
+                table.add_row(trial.configuration.label, *row)
         console.print(workload.label, style="bold", highlight=False)
         console.print(table)
-    for remark in dict.fromkeys(remark for trial in trials for remark in _remarks(trial)):
+    for remark in dict.fromkeys(remark for trial in trials for remark in remarks(trial)):
         console.print(remark, style="yellow", highlight=False)
+
+
+def _without_empty_columns(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """Return a header and rows without the columns that say nothing of any trial."""
+    columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
+    return list(zip(*columns, strict=True))
+
+
+def _without_column(rows: Sequence[Sequence[str]], number: int) -> list[Sequence[str]]:
+    return [[*row[:number], *row[number + 1 :]] for row in rows]
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return the width of each column, whose cells may have several lines."""
+    return [max(len(line) for cell in column for line in cell.split("\n")) for column in zip(*rows, strict=True)]
+
+
+def _width(rows: Sequence[Sequence[str]]) -> int:
+    """Return the width of a table, the least for its configurations' names and a blank before each column included."""
+    return _LEAST_NAME_WIDTH + sum(width + 1 for width in _widths(rows))
 
 
 def _cells(result: Result | None, *, base: bool) -> list[str]:
@@ -44,15 +80,29 @@ def _cells(result: Result | None, *, base: bool) -> list[str]:
     return [
         _number(result.samples_per_s),
         f"{result.tokens_per_s:,.0f}",
-        *_latencies(result.latency_ms),
+        f"{result.padding_fraction:.1%}" if result.padding_fraction else "",
+        _gflops(result),
+        _number(result.latency_ms.p50),
+        _number(result.latency_ms.p90),
+        _p99(result),
         str(result.n),
         "?" if result.rss_bytes is None else f"{result.rss_bytes / _MIB:,.0f}",
         "1 (base)" if base else _ratio(result.ratio),
     ]
 
 
-def _latencies(latency: LatencyMs) -> list[str]:
-    return [_number(value) for value in (latency.p50, latency.p90, latency.p99)]
+def _gflops(result: Result) -> str:
+    """Return the rate with its share of the peak; nothing where no peak was measured."""
+    if result.gflops is None or result.peak_share is None:
+        return ""
+    return f"{_number(result.gflops)} ({result.peak_share:.0%})"
+
+
+def _p99(result: Result) -> str:
+    """Return the percentile with its bound, or with the number of values that a bound needs."""
+    bound = result.latency_bound_ms.p99
+    said = f"(n<{_LEAST_FOR_P99})" if bound is None else f"(≤{_number(bound)})"
+    return f"{_number(result.latency_ms.p99)} {said}"
 
 
 def _number(value: float) -> str:
@@ -64,23 +114,9 @@ def _ratio(ratio: Ratio | None) -> str:
         return "no base"
     if ratio.low is None or ratio.high is None:
         return f"{ratio.value:.2f} (one pair)"
-    return f"{ratio.value:.2f} ({_number(ratio.low)}-{_number(ratio.high)})"
+    return f"{_precise(ratio.value)} {ratio.verdict} ({_precise(ratio.low)}-{_precise(ratio.high)})"
 
 
-def _remarks(trial: Trial) -> list[str]:
-    label = f"{trial.configuration.label}, {trial.workload.label}"
-    remarks = [f"{label}: {failure}" for failure in trial.failures]
-    if trial.result and not trial.result.steady:
-        remarks.append(f"{label}: times had not settled when the warm-up ended; measure longer")
-    if trial.result and trial.result.suspended_s:
-        remarks.append(f"{label}: this process was suspended for {trial.result.suspended_s:.0f} s meanwhile; repeat it")
-    if trial.result and not trial.result.complete:
-        remarks.append(f"{label}: the window's upper bound came before the least number of forwards; raise --max-time")
-    if trial.result and trial.result.parent_cpu > _NEAR_CEILING:
-        remarks.append(
-            f"{label}: the parent used {trial.result.parent_cpu:.0%} of a CPU, above half of the pool's ceiling; "
-            "larger batches would measure the model rather than the pool"
-        )
-    if trial.result and trial.result.throttled:
-        remarks.append(f"{label}: throttled by its CPU quota while it was measured")
-    return remarks
+def _precise(value: float) -> str:
+    """Return a ratio to hundredths, or to three digits if it is large."""
+    return f"{value:.2f}" if value < 10 else f"{value:.3g}" if value < 1000 else "∞"  # noqa: PLR2004 - see above

@@ -1,30 +1,34 @@
 """What is asked of a configuration."""
 
+from pathlib import PurePath
 from typing import Literal
 
 import msgspec
 
+from pinstripe.configuration.batching import BatchRule, Order
 from pinstripe.errors import ConfigurationError
 
-__all__ = ["Scenario", "Workload"]
+__all__ = ["Scenario", "TextSet", "Workload"]
 
 Scenario = Literal["single-stream", "offline"]
 
 
-class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Batches of one shape, and how they arrive.
+class TextSet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file of texts, and how they are put into batches.
 
     Attributes:
-        scenario: `single-stream`: one global batch at a time, split evenly over the instances, its latency that of
-            the slowest part. `offline`: every instance runs batches of its own, one after the other. Names are
-            MLPerf's.
-        batch: Texts in a batch, 1 to 4096.
-        sequence_tokens: Tokens of each text, 2 to 8192; no padding.
+        file: Its name, as the user named it.
+        sha256: Digest of its content, in hexadecimal.
+        texts: Number of texts in it, at least 1.
+        order: See `BatchRule`.
+        token_budget: Most tokens in a batch, padding included, at least 1; None for no such bound.
     """
 
-    scenario: Scenario
-    batch: int
-    sequence_tokens: int
+    file: str
+    sha256: str
+    texts: int
+    order: Order = "sorted"
+    token_budget: int | None = None
 
     def __post_init__(self) -> None:
         """Check the ranges.
@@ -32,27 +36,78 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Raises:
             ConfigurationError: A number is out of range.
         """
-        if not 1 <= self.batch <= 4096:  # noqa: PLR2004 - the range that the docstring states
+        if self.texts < 1:
+            raise ConfigurationError(f"{self.file} holds no text; write one on each line")
+        if self.token_budget is not None and self.token_budget < 1:
+            raise ConfigurationError(f"a budget of {self.token_budget} tokens is out of range; use at least 1")
+
+
+class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Batches of one shape, or texts as they are, and how they arrive.
+
+    Attributes:
+        scenario: `single-stream`: one global batch at a time, split over the instances, its latency that of the slowest
+            part. `offline`: every instance runs batches of its own, one after the other. Names are MLPerf's.
+        batch: Texts in a batch, 1 to 4096; with `texts` the most, and None where only their token budget bounds it.
+        sequence_tokens: Tokens of each text, 2 to 8192, no padding; None with `texts`.
+        texts: The texts; None with `sequence_tokens`.
+    """
+
+    scenario: Scenario
+    batch: int | None = None
+    sequence_tokens: int | None = None
+    texts: TextSet | None = None
+
+    def __post_init__(self) -> None:
+        """Check the ranges.
+
+        Raises:
+            ConfigurationError: A number is missing or out of range, or the fields contradict each other.
+        """
+        if (self.sequence_tokens is None) == (self.texts is None):
+            raise ConfigurationError("a workload has either one sequence length or a file of texts; name one of them")
+        if self.batch is None and (self.texts is None or self.texts.token_budget is None):
+            raise ConfigurationError("nothing says how large a batch is; name a batch size")
+        if self.batch is not None and not 1 <= self.batch <= 4096:  # noqa: PLR2004 - the range that the docstring states
             raise ConfigurationError(f"batch {self.batch} is out of range; use 1 to 4096")
-        if not 2 <= self.sequence_tokens <= 8192:  # noqa: PLR2004 - the range that the docstring states
+        if self.sequence_tokens is not None and not 2 <= self.sequence_tokens <= 8192:  # noqa: PLR2004 - likewise
             raise ConfigurationError(f"sequence length {self.sequence_tokens} is out of range; use 2 to 8192")
 
     @property
     def label(self) -> str:
         """A short name for tables, such as `offline, batch 8 x 128 tokens`."""
-        return f"{self.scenario}, batch {self.shape} tokens"
+        return f"{self.scenario}, batch {self.shape} tokens" if self.texts is None else f"{self.scenario}, {self.shape}"
 
     @property
     def shape(self) -> str:
-        """Batch and sequence length, such as `8 x 128`."""
-        return f"{self.batch} x {self.sequence_tokens}"
+        """Batch and sequence length, such as `8 x 128`; or the texts, such as `a.jsonl sorted, batch 32`."""
+        if self.texts is None:
+            return f"{self.batch} x {self.sequence_tokens}"
+        budget = None if self.texts.token_budget is None else f"up to {self.texts.token_budget} tokens"
+        size = None if self.batch is None else str(self.batch)
+        batches = ", ".join(bound for bound in (size, budget) if bound)
+        return f"{PurePath(self.texts.file).name} {self.texts.order}, batch {batches}"
 
-    def shard(self, instances: int) -> int:
-        """Return how many texts of a batch each instance takes.
+    @property
+    def rule(self) -> BatchRule:
+        """How the texts are put into batches.
 
         Raises:
-            ConfigurationError: A single-stream batch does not divide evenly.
+            ConfigurationError: There are none.
         """
+        if self.texts is None:
+            raise ConfigurationError(f"the workload {self.label} has no texts; name a file of texts")
+        given = {} if self.batch is None else {"texts": self.batch}
+        return BatchRule(order=self.texts.order, tokens=self.texts.token_budget, **given)
+
+    def shard(self, instances: int) -> int:
+        """Return how many texts of a batch of one shape each instance takes.
+
+        Raises:
+            ConfigurationError: A single-stream batch does not divide evenly, or the texts have lengths of their own.
+        """
+        if self.batch is None or self.texts is not None:
+            raise ConfigurationError(f"the workload {self.label} has no one shape; name a batch and a sequence length")
         if self.scenario == "offline":
             return self.batch
         if self.batch % instances:

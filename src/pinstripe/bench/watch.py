@@ -1,0 +1,106 @@
+"""What goes on around a trial while it runs."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import msgspec
+
+from pinstripe.machine import Counters, Machine, read_counters, read_frequency_mhz
+from pinstripe.pool import Pool
+
+__all__ = ["Surroundings", "Watch", "cpu_time_ns", "watching"]
+
+_FREQUENCY_EVERY_S: Final = 0.5
+_CLOCK_OF_PROCESS: Final = 2  # CPUCLOCK_SCHED of the kernel: all threads, user and system, in nanoseconds
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What went on around a trial, from the start of its warm-up to the end of its window.
+
+    Attributes:
+        elapsed_ns: How long that was.
+        counters: What control groups and the hypervisor took away, and how busy the machine's allowed CPUs were.
+        own_cpu_ns: CPU time of the parent and of all workers; None where a worker had ended.
+        parent_cpu_ns: CPU time of the parent alone.
+        clock_mhz: Mean clock frequency of the instances' CPUs, every half second; empty where unknown, or in less time.
+        suspended_s: Seconds in which the parent seems to have been suspended.
+    """
+
+    elapsed_ns: int
+    counters: Counters
+    own_cpu_ns: int | None
+    parent_cpu_ns: int
+    clock_mhz: tuple[float, ...]
+    suspended_s: float
+
+
+class Watch:
+    """Looks at a pool's surroundings, from when it is made; use `watching`."""
+
+    def __init__(self, pool: Pool, machine: Machine) -> None:
+        """Begin."""
+        self._pool = pool
+        self._allowed = machine.allowed
+        self._cpus = sorted({cpu for one in pool.instances for cpu in one.spec.cpus or machine.allowed})
+        self._clock_mhz: list[float] = []
+        self._suspended_s = pool.suspended_s
+        self._parent_ns = time.process_time_ns()
+        self._workers_ns = self._worker_cpu_ns()
+        self._counters = read_counters(cpus=self._allowed)
+        self._began_ns = time.monotonic_ns()
+
+    async def sample(self) -> None:
+        """Note the clock frequency from time to time, until cancelled."""
+        while True:
+            await asyncio.sleep(_FREQUENCY_EVERY_S)
+            if (mhz := read_frequency_mhz(self._cpus)) is None:
+                return
+            self._clock_mhz.append(mhz)
+
+    def surroundings(self) -> Surroundings:
+        """Return what was seen until now."""
+        elapsed_ns = time.monotonic_ns() - self._began_ns
+        counters = read_counters(cpus=self._allowed).since(self._counters)
+        before_ns, after_ns = self._workers_ns, self._worker_cpu_ns()
+        workers_ns = None if before_ns is None or after_ns is None else after_ns - before_ns
+        parent_ns = time.process_time_ns() - self._parent_ns
+        return Surroundings(
+            elapsed_ns=elapsed_ns,
+            counters=counters,
+            own_cpu_ns=None if workers_ns is None else parent_ns + workers_ns,
+            parent_cpu_ns=parent_ns,
+            clock_mhz=tuple(self._clock_mhz),
+            suspended_s=self._pool.suspended_s - self._suspended_s,
+        )
+
+    def _worker_cpu_ns(self) -> int | None:
+        try:
+            return sum(cpu_time_ns(instance.process.pid) for instance in self._pool.instances)
+        except OSError:
+            return None
+
+
+@asynccontextmanager
+async def watching(pool: Pool, machine: Machine) -> AsyncGenerator[Watch]:
+    """Watch a pool's surroundings meanwhile."""
+    watch = Watch(pool, machine)
+    sampling = asyncio.get_running_loop().create_task(watch.sample())
+    try:
+        yield watch
+    finally:
+        sampling.cancel()
+
+
+def cpu_time_ns(pid: int) -> int:
+    """Return the CPU time that a process has used, its ended threads included.
+
+    Linux gives every process a clock whose id is made of the process' (clock_getcpuclockid(3), `MAKE_PROCESS_CPUCLOCK`
+    of the kernel); unlike `/proc/PID/stat` it counts nanoseconds.
+
+    Raises:
+        OSError: There is no such process.
+    """
+    return time.clock_gettime_ns((~pid << 3) | _CLOCK_OF_PROCESS)
