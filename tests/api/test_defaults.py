@@ -8,6 +8,7 @@ from pinstripe.api import default_configuration
 from pinstripe.configuration import Configuration
 from pinstripe.engines import Artefact
 from pinstripe.errors import EngineError
+from pinstripe.machine import Machine
 from pinstripe.testing.fake_engine import fake_network
 from pinstripe.testing.machines import container_2cpu, hybrid_1370p, xeon_8380
 
@@ -22,9 +23,11 @@ def all_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("machine", "cores"), [(container_2cpu(), 2), (xeon_8380(), 80), (hybrid_1370p(), 6)])
-def test_one_instance_a_core(machine: object, cores: int) -> None:
+def test_one_instance_a_core(machine: Machine, cores: int) -> None:
     """As many instances as physical performance cores that are ours: never one a hardware thread."""
-    configuration, notes = default_configuration(machine, fake_network(), lambda _: NOTHING, engine_name="fake")  # type: ignore[arg-type]
+    configuration, notes = default_configuration(
+        machine, fake_network(), lambda _: NOTHING, memory_bytes=None, engine_name="fake"
+    )
 
     assert (configuration.instances, notes) == (cores, ())
 
@@ -38,7 +41,7 @@ def test_the_fastest_engine_that_has_a_file() -> None:
             raise EngineError("no exporter here")
         return NOTHING
 
-    configuration, notes = default_configuration(container_2cpu(), fake_network(), prepare)
+    configuration, notes = default_configuration(container_2cpu(), fake_network(), prepare, memory_bytes=None)
 
     assert configuration.engine == "onnxruntime"
     assert notes == ("openvino is not used: no exporter here",)
@@ -48,28 +51,26 @@ def test_no_engine_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Someone who installed the core alone learns what to install."""
     monkeypatch.setattr("pinstripe.api.defaults.find_spec", lambda _: None)
     with pytest.raises(EngineError, match=r"pip install 'pinstripe\[all\]'.*torch"):
-        default_configuration(container_2cpu(), fake_network(), lambda _: NOTHING)
+        default_configuration(container_2cpu(), fake_network(), lambda _: NOTHING, memory_bytes=None)
 
 
 def test_large_models_have_fewer_instances() -> None:
-    """A model of 1.3 GB of weights: half of 16 GiB holds 2 instances of 300 MiB + 2 x 1.3 GB, not one on each core."""
-    from msgspec.structs import replace  # noqa: PLC0415
-
-    machine = xeon_8380()
-    nodes = tuple(replace(node, memory_bytes=8 << 30) for node in machine.nodes)
+    """A model of 1.3 GB of weights: half of 16 GiB holds 2 copies of 300 MiB + 2 x 1.3 GB, not one on each core."""
     configuration, notes = default_configuration(
-        replace(machine, nodes=nodes), BERT_LARGE, lambda _: NOTHING, engine_name="fake"
+        xeon_8380(), BERT_LARGE, lambda _: NOTHING, memory_bytes=16 << 30, engine_name="fake"
     )
 
     assert configuration.instances == 2
-    assert "half of the memory" in notes[0]
+    assert "half of the available memory" in notes[0]
 
 
 def test_what_is_named_is_kept() -> None:
     """Cores without instances: as many as fit; instances without cores: an equal share."""
-    by_cores, _ = default_configuration(xeon_8380(), fake_network(), lambda _: NOTHING, engine_name="fake", cores=20)
+    by_cores, _ = default_configuration(
+        xeon_8380(), fake_network(), lambda _: NOTHING, memory_bytes=None, engine_name="fake", cores=20
+    )
     by_instances, _ = default_configuration(
-        xeon_8380(), fake_network(), lambda _: NOTHING, engine_name="fake", instances=8
+        xeon_8380(), fake_network(), lambda _: NOTHING, memory_bytes=None, engine_name="fake", instances=8
     )
 
     assert (by_cores.instances, by_cores.cores) == (4, 20)

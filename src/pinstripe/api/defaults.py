@@ -16,6 +16,7 @@ __all__ = ["default_configuration"]
 _PREFERRED: Final = ("openvino", "onnxruntime", "torch-eager")
 """Fastest first in float32, as `benchmarks/offline.py` has it."""
 _MEMORY_SHARE: Final = 0.5
+"""Of the memory that is available; the rest is for batches, results and everybody else."""
 _BASE_BYTES: Final = 300 << 20
 """An interpreter with an engine's library, before any weights."""
 _COPIES: Final = 2
@@ -28,6 +29,7 @@ def default_configuration(
     network: Network,
     prepare: Callable[[Configuration], Artefact],
     *,
+    memory_bytes: int | None,
     engine_name: str | None = None,
     instances: int | None = None,
     cores: int | None = None,
@@ -35,12 +37,13 @@ def default_configuration(
     """Choose what was not named, for throughput: the fastest engine that is here, and one instance on each core.
 
     Instances of one core each need no synchronisation between cores. There are fewer of them, of more cores, where
-    half of the machine's memory could not hold so many copies of the model.
+    half of the available memory could not hold so many copies of the model.
 
     Args:
         machine: Where it will run.
         network: The model.
         prepare: Finds or makes the file that an engine loads; an engine that has none is passed over.
+        memory_bytes: Memory that is available; None if that is unknown.
         engine_name: Engine to use; None to choose.
         instances: Number of instances; None to choose.
         cores: Cores of each; None to choose, or for an equal share if `instances` is given.
@@ -54,7 +57,7 @@ def default_configuration(
     """
     chosen, notes = (engine_name, ()) if engine_name else _usable_engine(prepare)
     if instances is None and cores is None:
-        instances, remark = _instances(machine, network)
+        instances, remark = _instances(machine, network, memory_bytes)
         notes += remark
     elif instances is None:
         instances = len(place(machine, Wish(cores=cores)).instances)
@@ -77,17 +80,18 @@ def _usable_engine(prepare: Callable[[Configuration], Artefact]) -> tuple[str, t
     raise EngineError(f"no engine can run this model; pip install 'pinstripe[all]' ({'; '.join(reasons)})")
 
 
-def _instances(machine: Machine, network: Network) -> tuple[int, tuple[str, ...]]:
+def _instances(machine: Machine, network: Network, memory_bytes: int | None) -> tuple[int, tuple[str, ...]]:
     one_a_core = len(place(machine, Wish(cores=1)).instances)
-    memory_bytes = sum(node.memory_bytes for node in machine.nodes if node.id in machine.allowed_nodes)
-    if not memory_bytes:
+    if memory_bytes is None:
         return one_a_core, ()
     most = max(1, int(memory_bytes * _MEMORY_SHARE) // (_BASE_BYTES + _COPIES * _weight_bytes(network)))
     if most >= one_a_core:
         return one_a_core, ()
     # A divisor of the cores, so that none stays idle.
     instances = max(count for count in range(1, most + 1) if one_a_core % count == 0)
-    return instances, (f"{instances} instances instead of {one_a_core}: half of the memory holds no more copies",)
+    return instances, (
+        f"{instances} instances instead of {one_a_core}: half of the available memory holds no more copies",
+    )
 
 
 def _weight_bytes(network: Network) -> int:

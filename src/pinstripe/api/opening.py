@@ -9,7 +9,7 @@ from pinstripe.api.defaults import default_configuration
 from pinstripe.configuration import BatchRule, Configuration, Plan, read_plan
 from pinstripe.engines import Artefact, engine, prepare
 from pinstripe.errors import UsageError
-from pinstripe.machine import Machine, read_machine
+from pinstripe.machine import Machine, read_machine, read_memory
 from pinstripe.models import Network, Overrides, Tokenizer, load_tokenizer, resolve
 from pinstripe.pool import Setup, set_up
 
@@ -96,7 +96,13 @@ class Opening:
         if self.configuration is not None:
             return self.configuration, ()
         return default_configuration(
-            machine, network, make, engine_name=self.engine, instances=self.instances, cores=self.cores
+            machine,
+            network,
+            make,
+            memory_bytes=read_memory().available_bytes,
+            engine_name=self.engine,
+            instances=self.instances,
+            cores=self.cores,
         )
 
 
