@@ -1,10 +1,11 @@
 """`pinstripe bench`: measure configurations of a model."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
+from pinstripe.cli.model_options import OverrideOption, Revision, read_overrides
 from pinstripe.cli.options import (
     Bind,
     CoreKindOption,
@@ -18,14 +19,10 @@ from pinstripe.cli.options import (
 )
 from pinstripe.errors import UsageError
 
-if TYPE_CHECKING:
-    from pinstripe.models import Overrides
-
 __all__ = ["bench"]
 
 _PER_CORE = "per-core"
 _KINDS = {".onnx": "onnx", ".xml": "openvino"}
-_PROMPT = "prompts."
 OptionValue = str | int | float | bool
 
 
@@ -98,15 +95,8 @@ def bench(
             help="Option of the engines, or of one: onnxruntime.spinning=false.", metavar="[ENGINE.]NAME=VALUE"
         ),
     ] = None,
-    override: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Correct what the model's files say: task, pooling (mean, cls, …), dense, max_tokens, prompts.NAME; "
-            "may be repeated.",
-            metavar="NAME=VALUE",
-        ),
-    ] = None,
-    revision: Annotated[str | None, typer.Option(help="Revision of a hub model.")] = None,
+    override: OverrideOption = None,
+    revision: Revision = None,
     repeats: Annotated[int, typer.Option(min=1, max=1000, help="Rounds over all configurations.")] = 3,
     min_time: Annotated[float, typer.Option(min=0.05, max=3600, help="Least seconds of a measurement.")] = 2.0,
     min_forwards: Annotated[int, typer.Option(min=1, max=1_000_000, help="Least forward passes of an instance.")] = 10,
@@ -203,7 +193,7 @@ def bench(
     measure(
         model,
         revision=revision,
-        overrides=_overrides(named_values(override or [], "--override")),
+        overrides=read_overrides(override or []),
         machine=machine,
         configurations=configurations,
         workloads=workloads,
@@ -230,29 +220,6 @@ def _reads(engine: str, file: str | None, engines: list[str]) -> bool:
     kind = _KINDS.get(Path(file or "").suffix)
     readers = [name for name in engines if engine_of(name).format == kind]
     return engine in readers or not readers
-
-
-def _overrides(values: dict[str, str]) -> "Overrides":
-    """Read what the user says of the model.
-
-    Raises:
-        UsageError: A name or value is not known.
-    """
-    import msgspec  # noqa: PLC0415
-
-    from pinstripe.models import Overrides  # noqa: PLC0415
-
-    prompts = {name.removeprefix(_PROMPT): text for name, text in values.items() if name.startswith(_PROMPT)}
-    fields: dict[str, Any] = {name: text for name, text in values.items() if not name.startswith(_PROMPT)}
-    if prompts:
-        fields["prompts"] = prompts
-    if "pooling" in values:
-        fields["pooling"] = values["pooling"].split(",")
-    try:
-        return msgspec.convert(fields, Overrides, strict=False)
-    except msgspec.ValidationError as error:
-        names = ", ".join(Overrides.__struct_fields__)
-        raise UsageError(f"--override is not understood: {error}; it takes {names}") from error
 
 
 def _value(text: str) -> OptionValue:

@@ -1,16 +1,14 @@
 """A grid on its way from words to records, with everything people see meanwhile."""
 
-import asyncio
 import platform
 import signal
 import uuid
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import aclosing, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -30,6 +28,7 @@ from pinstripe.bench import (
     tokenize,
     trial_key,
 )
+from pinstripe.cli.interrupting import run_to_the_end
 from pinstripe.cli.trials import print_runs
 from pinstripe.configuration import Configuration, Workload
 from pinstripe.engines import engine, prepare
@@ -113,7 +112,7 @@ def measure(
             records += _records_to_resume(records_file, session, screen)
             session = replace(session, run=records[0].run if records else session.run)
         done = _done(grid, repeats, records)
-        _run_to_the_end(_run(grid, session, repeats=repeats, done=done, keep=keep, screen=screen))
+        run_to_the_end(_run(grid, session, repeats=repeats, done=done, keep=keep, screen=screen))
     finally:
         records_file.close()
         if records:
@@ -161,7 +160,6 @@ async def _run(
     screen: Console,
 ) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn())
-    _end_in_order_on(signal.SIGTERM, signal.SIGHUP)
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
         task = progress.add_task("starting", total=grid.trials * repeats, completed=len(done))
 
@@ -176,22 +174,6 @@ async def _run(
             async for record in measured:
                 keep(record)
                 progress.advance(task)
-
-
-def _run_to_the_end(coroutine: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine; a signal that cancels it is Ctrl-C to the caller."""
-    try:
-        asyncio.run(coroutine)
-    except asyncio.CancelledError as error:
-        raise KeyboardInterrupt from error
-
-
-def _end_in_order_on(*signals: signal.Signals) -> None:
-    """Cancel the running task on a signal, as asyncio does on Ctrl-C, so that workers are stopped and results shown."""
-    task = asyncio.current_task()
-    if task is not None:
-        for number in signals:
-            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
 
 
 def _set_up_all(

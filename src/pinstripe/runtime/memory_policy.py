@@ -14,7 +14,16 @@ from pinstripe.errors import StartError
 from pinstripe.machine import format_cpu_list, parse_cpu_list
 from pinstripe.runtime.procfs import read_status
 
-__all__ = ["MemoryPolicy", "MemoryPolicyEffect", "PolicyCall", "PolicyOutcome", "judge", "nodes_with_memory", "resolve"]
+__all__ = [
+    "MemoryPolicy",
+    "MemoryPolicyEffect",
+    "PolicyCall",
+    "PolicyOutcome",
+    "expect",
+    "judge",
+    "nodes_with_memory",
+    "resolve",
+]
 
 MemoryPolicy = Literal["auto", "preferred", "bind", "interleave", "local", "none"]
 
@@ -119,6 +128,16 @@ def _resolve_auto(nodes: tuple[int, ...], machine_nodes: tuple[int, ...]) -> tup
     if len(nodes) == 1:
         return PolicyCall(_PREFERRED, nodes), f"its node, of {len(machine_nodes)}"
     return PolicyCall(_MODES["interleave"], tuple(sorted(set(nodes)))), f"it spans {len(nodes)} nodes"
+
+
+def expect(requested: MemoryPolicy, nodes: tuple[int, ...]) -> MemoryPolicyEffect:
+    """Return what a process that is started on this machine should get, if the kernel grants it.
+
+    Raises:
+        StartError: The policy needs nodes and none is given.
+    """
+    call, why = resolve(requested, nodes, nodes_with_memory())
+    return _effect(requested, (_name(call), call.nodes) if call else ("none", ()), why)
 
 
 def judge(requested: MemoryPolicy, call: PolicyCall | None, why: str, outcome: PolicyOutcome) -> MemoryPolicyEffect:

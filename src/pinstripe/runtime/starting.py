@@ -46,7 +46,8 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         environment: What differs from the parent's environment, in the child only; None removes a variable.
         pass_fds: File descriptors that the child inherits, by the same numbers.
         output: Where its standard output and error go: `inherit` the parent's, or `keep` them in a nameless temporary
-            file, which can never block the child, for `Process.output_tail`.
+            file, which can never block the child, for `Process.output_tail`; or into a file descriptor of this process.
+        errors: File descriptor of this process for standard error; None for where `output` says.
     """
 
     argv: tuple[str, ...]
@@ -55,7 +56,8 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     nodes: tuple[int, ...] = ()
     environment: dict[str, str | None] = {}
     pass_fds: tuple[int, ...] = ()
-    output: Literal["inherit", "keep"] = "inherit"
+    output: Literal["inherit", "keep"] | int = "inherit"
+    errors: int | None = None
 
 
 class _Report(msgspec.Struct, frozen=True, tag="report"):
@@ -87,9 +89,9 @@ def start(request: StartRequest) -> Process:
     call, why = resolve(request.memory_policy, request.nodes, nodes_with_memory())
     with ExitStack() as undo:
         try:
-            output = undo.enter_context(tempfile.TemporaryFile()) if request.output == "keep" else None
+            kept = undo.enter_context(tempfile.TemporaryFile()) if request.output == "keep" else None
             ours, theirs = (undo.enter_context(end) for end in socket.socketpair())
-            child = _create(request, theirs.fileno(), output)
+            child = _create(request, theirs.fileno(), kept)
         except (OSError, ValueError) as error:
             raise StartError(
                 f"cannot create a process for {request.argv[0]!r} with {sys.executable} ({error}); check pass_fds, the "
@@ -100,16 +102,17 @@ def start(request: StartRequest) -> Process:
         memory = _hand_over(ours, request, call, why)
         ours.close()
         undo.pop_all()
-    return Process(child, memory, output)
+    return Process(child, memory, kept)
 
 
-def _create(request: StartRequest, channel: int, output: IO[bytes] | None) -> subprocess.Popen[bytes]:
+def _create(request: StartRequest, channel: int, kept: IO[bytes] | None) -> subprocess.Popen[bytes]:
+    output = request.output if isinstance(request.output, int) else kept
     return spawn(
         lambda: subprocess.Popen(
             [sys.executable, "-I", "-S", str(_TRAMPOLINE), str(channel)],
             stdin=subprocess.DEVNULL,
             stdout=output,
-            stderr=output,
+            stderr=output if request.errors is None else request.errors,
             pass_fds=(channel, *request.pass_fds),
             start_new_session=True,
         )
