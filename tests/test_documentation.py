@@ -84,7 +84,9 @@ def test_no_option_is_in_the_reference_that_does_not_exist(command: str) -> None
 def test_every_field_of_what_is_written_is_in_the_reference(struct: type[msgspec.Struct]) -> None:
     """Who reads records or JSON finds each field in code font, at whatever depth it lies."""
     words = set(re.findall(r"[A-Za-z_]\w*", " ".join(re.findall(r"`[^`\n]+`", REFERENCE))))
-    missing = {f"{one.__name__}.{name}" for one in _structs(struct) for name in one.__struct_fields__ if name not in words}
+    missing = {
+        f"{one.__name__}.{name}" for one in _structs(struct) for name in one.__struct_fields__ if name not in words
+    }
 
     assert missing == set()
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinstripe.configuration import BatchRule
+from pinstripe.configuration import BatchRule, Order
 from pinstripe.dispatch import make_batches, padding_fraction
 
 LENGTHS = st.lists(st.integers(1, 512), max_size=60)
@@ -19,10 +19,12 @@ RULES = st.builds(
 )
 
 
-@given(LENGTHS, RULES)
-def test_every_text_is_in_one_batch_within_the_limits(lengths: list[int], rule: BatchRule) -> None:
+@given(LENGTHS, RULES, st.none() | st.integers(1, 8))
+def test_every_text_is_in_one_batch_within_the_limits(
+    lengths: list[int], rule: BatchRule, last_for: int | None
+) -> None:
     """No text is lost or repeated; only a text that is longer than the budget exceeds it, and then alone."""
-    batches = make_batches(lengths, rule)
+    batches = make_batches(lengths, rule, last_for=last_for)
 
     assert sorted(index for batch in batches for index in batch.tolist()) == list(range(len(lengths)))
     for batch in batches:
@@ -64,6 +66,28 @@ def test_arrival_batches_are_filled_in_turn() -> None:
     batches = make_batches([30, 10, 20, 45, 30, 40, 200, 5], BatchRule(order="arrival", tokens=100))
 
     assert [batch.tolist() for batch in batches] == [[0, 1, 2], [3, 4], [5], [6], [7]]
+
+
+@pytest.mark.parametrize("order", ["sorted", "arrival"])
+def test_few_texts_keep_all_instances_busy(order: Order) -> None:
+    """Of 64 texts of 32 tokens no instance of 8 gets more than half of its share at first: 2048 / 8 / 2 = 128."""
+    batches = make_batches([32] * 64, BatchRule(order=order, tokens=4096), last_for=8)
+
+    assert [len(batch) for batch in batches] == [4] * 16
+
+
+def test_the_last_batches_shrink() -> None:
+    """Each takes at most half an instance's share of what is left, down to 128 tokens: all instances end together."""
+    lengths = [16] * 4096
+    batches = make_batches(lengths, BatchRule(tokens=8192), last_for=2)
+    left = 16 * 4096
+    for batch in batches:
+        assert 16 * len(batch) <= max(128, left / 4)
+        left -= 16 * len(batch)
+
+    assert len(batches[0]) * 16 == 8192
+    assert len(batches[-1]) * 16 <= 128
+    assert len(batches) < 30
 
 
 def test_padding_by_hand() -> None:

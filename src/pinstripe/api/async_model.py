@@ -141,15 +141,21 @@ class AsyncModel:
         await self._run_texts(texts, keep, prompt=prompt)
         return [answer for answer in answers if answer is not None]
 
-    def batch_texts(self, texts: Sequence[Text], *, prompt: str | None = None) -> list[TextBatch]:
+    def batch_texts(self, texts: Sequence[Text], *, prompt: str | None = None, last: bool = False) -> list[TextBatch]:
         """Tokenize texts and put them into batches; blocks for some microseconds a text.
+
+        Args:
+            texts: Texts or pairs of texts.
+            prompt: As in `encode`.
+            last: Whether no more follow; then the last batches are small, so that all instances end together.
 
         Raises:
             UsageError: As in `predict`.
         """
         check_texts(self.network.task, texts)
         offsets = needs_offsets(self.network.task)
-        return batch_texts(self._tokenizer, texts, self.batching, prompt=prompt, offsets=offsets)
+        instances = self.configuration.instances if last else None
+        return batch_texts(self._tokenizer, texts, self.batching, prompt=prompt, offsets=offsets, last_for=instances)
 
     async def run(
         self,
@@ -181,7 +187,8 @@ class AsyncModel:
         starts = iter(range(0, len(texts), _PART_TEXTS))
 
         def make(indices: NDArray[np.intp]) -> list[TextBatch]:
-            batches = self.batch_texts([texts[index] for index in indices], prompt=prompt)
+            last = indices[-1] == order[-1]
+            batches = self.batch_texts([texts[index] for index in indices], prompt=prompt, last=last)
             return [TextBatch(indices[batch.indices], batch.rows, batch.tokens) for batch in batches]
 
         async def next_part() -> list[TextBatch] | None:

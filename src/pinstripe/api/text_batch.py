@@ -41,7 +41,13 @@ Batch = TypeVar("Batch", bound=TextBatch)
 
 
 def batch_texts(
-    tokenizer: Tokenizer, texts: Sequence[Text], rule: BatchRule, *, prompt: str | None = None, offsets: bool = False
+    tokenizer: Tokenizer,
+    texts: Sequence[Text],
+    rule: BatchRule,
+    *,
+    prompt: str | None = None,
+    offsets: bool = False,
+    last_for: int | None = None,
 ) -> list[TextBatch]:
     """Tokenize texts and put them into batches, in the order in which they should run.
 
@@ -51,13 +57,14 @@ def batch_texts(
         rule: How to batch.
         prompt: See `Tokenizer.encode`.
         offsets: See `Tokenizer.encode`.
+        last_for: See `make_batches`.
 
     Raises:
         UsageError: See `Tokenizer.encode`.
     """
     rows = tokenizer.encode(texts, prompt=prompt, offsets=offsets)
     batches = []
-    for indices in make_batches([len(row) for row in rows], rule):
+    for indices in make_batches([len(row) for row in rows], rule, last_for=last_for):
         members = [rows[index] for index in indices]
         batches.append(TextBatch(indices, members, tokenizer.pad(members)))
     return batches

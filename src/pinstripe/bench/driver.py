@@ -37,9 +37,12 @@ def make_driver(workload: Workload, network: Network, instances: int, texts: Tok
         return lambda executor, limits: scenario(executor, part, limits)
     if texts is None:
         raise ConfigurationError(f"the workload {workload.label} lacks the tokens of its texts; tokenize them first")
-    batches = texts.batches(workload.rule)
-    text_scenario = {"single-stream": single_stream_texts, "offline": offline_texts}[workload.scenario]
-    return lambda executor, limits: text_scenario(executor, batches, limits)
+    if workload.scenario == "single-stream":
+        batches = texts.batches(workload.rule)
+        return lambda executor, limits: single_stream_texts(executor, batches, limits)
+    # As bulk work does it, so that what is measured is what will be had.
+    shared = texts.batches(workload.rule, last_for=instances)
+    return lambda executor, limits: offline_texts(executor, shared, limits)
 
 
 def sample_flops(workload: Workload, network: Network, texts: TokenizedTexts | None = None) -> float | None:

@@ -52,9 +52,10 @@ class TokenizedTexts:
         """Tokens of each text."""
         return np.array([len(row) for row in self.rows], dtype=np.int64)
 
-    def batches(self, rule: BatchRule) -> tuple[TokenBatch, ...]:
-        """Return all texts in batches, in the order in which they should run."""
-        return tuple(self.pad([self.rows[index] for index in batch]) for batch in make_batches(self.lengths, rule))
+    def batches(self, rule: BatchRule, *, last_for: int | None = None) -> tuple[TokenBatch, ...]:
+        """Return all texts in batches, in the order in which they should run; see `make_batches`."""
+        batches = make_batches(self.lengths, rule, last_for=last_for)
+        return tuple(self.pad([self.rows[index] for index in batch]) for batch in batches)
 
 
 def tokenize(network: Network, texts: Sequence[Text]) -> TokenizedTexts:

@@ -1,5 +1,6 @@
 """Some lines of a file of texts, worked on together."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -18,8 +19,10 @@ from pinstripe.texts import BadLine, TextLine
 
 __all__ = ["Chunk", "ChunkBatch", "read_chunks"]
 
-_MOST_TEXTS: Final = 2048
+_LEAST_TEXTS: Final = 2048
 """Enough that each text finds company of near-equal length; what is lost when the process is killed is a few chunks."""
+_TEXTS_AN_INSTANCE: Final = 256
+"""Where there are many instances, the chunks in memory have to hold batches for all of them."""
 _MOST_CHARACTERS: Final = 8 << 20
 
 
@@ -31,6 +34,7 @@ class Chunk:
         number: Which chunk, from 0.
         lines: The lines that hold the texts.
         checkpoint: Where the work stands when this chunk is written, but for the rows.
+        last: Whether the file ends with it.
         missing: Texts without a result.
         vectors: float32 [texts, width], results of one width; None before the first, and for others.
         answers: Results of any other kind, by text.
@@ -39,6 +43,7 @@ class Chunk:
     number: int
     lines: list[TextLine]
     checkpoint: Checkpoint
+    last: bool
     missing: int = field(init=False)
     vectors: NDArray[np.float32] | None = None
     answers: dict[int, Answer] = field(default_factory=dict)
@@ -76,8 +81,14 @@ class ChunkBatch(TextBatch):
     chunk: Chunk
 
 
-def read_chunks(job: BulkJob, task: Task, start: Checkpoint) -> Iterator[Chunk]:
+def read_chunks(job: BulkJob, task: Task, instances: int, start: Checkpoint) -> Iterator[Chunk]:
     """Yield the file's texts from a checkpoint on.
+
+    Args:
+        job: What to read.
+        task: The model's.
+        instances: Number of instances that will work on them.
+        start: Where to begin.
 
     Raises:
         TextError: The file cannot be read, or a line is bad and to be refused.
@@ -89,6 +100,7 @@ def read_chunks(job: BulkJob, task: Task, start: Checkpoint) -> Iterator[Chunk]:
         lines: list[TextLine] = []
         skipped: list[SkippedLine] = []
         number, size, total = 0, 0, start.characters
+        most_texts = max(_LEAST_TEXTS, _TEXTS_AN_INSTANCE * instances)
 
         def chunk(line: TextLine | BadLine) -> Chunk:
             digest.update(raw.read(line.end - raw.tell()))
@@ -99,7 +111,7 @@ def read_chunks(job: BulkJob, task: Task, start: Checkpoint) -> Iterator[Chunk]:
                 characters=total,
                 skipped=tuple(skipped),
             )
-            return Chunk(number, lines, checkpoint)
+            return Chunk(number, lines, checkpoint, last=line.end >= os.fstat(raw.fileno()).st_size)
 
         line = None
         for line in job.file.lines(file, number=start.line):
@@ -111,7 +123,7 @@ def read_chunks(job: BulkJob, task: Task, start: Checkpoint) -> Iterator[Chunk]:
                 lines.append(line)
                 size += characters(line.text)
                 total += characters(line.text)
-            if len(lines) >= _MOST_TEXTS or size >= _MOST_CHARACTERS or len(skipped) >= _MOST_TEXTS:
+            if len(lines) >= most_texts or size >= _MOST_CHARACTERS or len(skipped) >= most_texts:
                 yield chunk(line)
                 number, size, lines, skipped = number + 1, 0, [], []
         if line is not None and (lines or skipped):

@@ -115,7 +115,7 @@ class _Run:
         self._on_progress = on_progress
         start = workspace.checkpoint
         self.progress = Progress(kept=start.rows, characters=start.characters)
-        self._chunks = read_chunks(job, model.network.task, start)
+        self._chunks = read_chunks(job, model.network.task, model.configuration.instances, start)
         self._as_vectors = model.network.task == "embedding" or job.output.suffix == ".npy"
         self._slots = asyncio.Semaphore(_MOST_CHUNKS)
         self._done: asyncio.Queue[Chunk | None] = asyncio.Queue()
@@ -144,7 +144,7 @@ class _Run:
         return await asyncio.to_thread(self._make_batches, chunk)
 
     def _make_batches(self, chunk: Chunk) -> list[ChunkBatch]:
-        batches = self._model.batch_texts(chunk.texts, prompt=self._job.prompt)
+        batches = self._model.batch_texts(chunk.texts, prompt=self._job.prompt, last=chunk.last)
         return [ChunkBatch(batch.indices, batch.rows, batch.tokens, chunk) for batch in batches]
 
     async def _keep(self, batch: ChunkBatch, result: BatchResult) -> None:

@@ -120,7 +120,10 @@ async def _embed(opening: "Opening", job: "BulkJob", screen: "Console") -> "Summ
 
 
 class _ProgressBar:
-    """Texts done, their rate, and the time left, which goes by characters since the long texts come first."""
+    """Texts done, the rate, and the time left.
+
+    The rate is in tokens and the time left goes by characters, since the long texts come first.
+    """
 
     def __init__(self, survey: "Survey", screen: "Console") -> None:
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn  # noqa: PLC0415
@@ -146,13 +149,13 @@ class _ProgressBar:
 
     def show(self, progress: "Progress") -> None:
         """Show how far the run is."""
-        rate = progress.texts / (time.monotonic() - self._began_s)
+        rate = progress.tokens / (time.monotonic() - self._began_s)
         done = progress.kept + progress.texts
         self._bar.update(
             self._task,
             completed=progress.characters,
             texts=f"{done:,} of {self._texts:,} texts",
-            rate=f"{rate:,.0f} texts/s",
+            rate=f"{rate:,.0f} tokens/s",
         )
 
 

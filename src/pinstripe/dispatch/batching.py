@@ -15,7 +15,14 @@ _BATCH_COST_TOKENS: Final = 32
 pool and the fixed part of a forward pass. Measured on small encoders, on one to four cores: 8 to 64."""
 
 
-def make_batches(lengths: Sequence[int] | NDArray[np.integer[Any]], rule: BatchRule) -> list[NDArray[np.intp]]:
+_NO_BOUND: Final = 1 << 62
+_LEAST_TOKENS: Final = 128
+"""Batches do not shrink below this towards the end; what is left then is over in some milliseconds."""
+
+
+def make_batches(
+    lengths: Sequence[int] | NDArray[np.integer[Any]], rule: BatchRule, *, last_for: int | None = None
+) -> list[NDArray[np.intp]]:
     """Return the batches in the order in which they should run; every text is in exactly one.
 
     In `sorted` order the texts, longest first, are cut where the sum of computed tokens, padding included, and of 32
@@ -24,17 +31,20 @@ def make_batches(lengths: Sequence[int] | NDArray[np.integer[Any]], rule: BatchR
     Args:
         lengths: Tokens of each text, at least 1.
         rule: How to batch.
+        last_for: Number of instances, if these are the last texts for them: then no batch takes more than half of an
+            instance's share of what is left (guided self-scheduling, Polychronopoulos and Kuck 1987), so that all
+            instances are busy until the end, and end together. None if more texts follow.
 
     Returns:
         Indices into `lengths`, an array a batch.
     """
     given = np.asarray(lengths, dtype=np.int64)
-    if rule.order == "arrival":
-        order = np.arange(len(given))
-        sizes = _arrival_sizes(given, rule)
-    else:
+    order = np.arange(len(given))
+    if rule.order == "sorted":
         order = np.argsort(-given, kind="stable")  # stable, so that a run can be repeated
-        sizes = _cheapest_sizes(given[order], rule)
+    ordered = given[order]
+    budgets = _budgets(ordered, rule, last_for)
+    sizes = (_cheapest_sizes if rule.order == "sorted" else _arrival_sizes)(ordered, rule.texts, budgets)
     return np.split(order, np.cumsum(sizes)[:-1]) if sizes else []
 
 
@@ -45,24 +55,29 @@ def padding_fraction(lengths: Sequence[int] | NDArray[np.integer[Any]], batches:
     return 1 - sum(int(given[batch].sum()) for batch in batches) / computed if computed else 0.0
 
 
-def _arrival_sizes(lengths: NDArray[np.int64], rule: BatchRule) -> list[int]:
+def _budgets(lengths: NDArray[np.int64], rule: BatchRule, last_for: int | None) -> list[int]:
+    """Return the most tokens of a batch that begins with each of these texts."""
+    budgets = np.full(len(lengths), _NO_BOUND if rule.tokens is None else rule.tokens, dtype=np.int64)
+    if last_for is not None:
+        left = np.cumsum(lengths[::-1])[::-1]
+        budgets = np.minimum(budgets, np.maximum(left // (2 * last_for), _LEAST_TOKENS))
+    return budgets.tolist()
+
+
+def _arrival_sizes(lengths: NDArray[np.int64], most_texts: int, budgets: list[int]) -> list[int]:
     sizes: list[int] = []
-    longest = 0
-    for length in lengths.tolist():
+    longest = budget = 0
+    for length, own_budget in zip(lengths.tolist(), budgets, strict=True):
         longest = max(longest, length)
-        if sizes and _fits(sizes[-1] + 1, longest, rule):
+        if sizes and sizes[-1] < most_texts and (sizes[-1] + 1) * longest <= budget:
             sizes[-1] += 1
         else:
             sizes.append(1)
-            longest = length
+            longest, budget = length, own_budget
     return sizes
 
 
-def _fits(texts: int, longest: int, rule: BatchRule) -> bool:
-    return texts <= rule.texts and (rule.tokens is None or texts * longest <= rule.tokens)
-
-
-def _cheapest_sizes(lengths: NDArray[np.int64], rule: BatchRule) -> list[int]:
+def _cheapest_sizes(lengths: NDArray[np.int64], most_texts: int, budgets: list[int]) -> list[int]:
     """Return the sizes of the cheapest batches of texts that are sorted, longest first: dynamic programming.
 
     `cost[i]` is the least cost of the texts from `i` on; the first of their batches, of n texts, costs n times the
@@ -71,14 +86,12 @@ def _cheapest_sizes(lengths: NDArray[np.int64], rule: BatchRule) -> list[int]:
     count = len(lengths)
     cost = np.zeros(count + 1, dtype=np.int64)
     first_size = [0] * count
-    numbers = np.arange(1, min(rule.texts, count) + 1)
+    numbers = np.arange(1, min(most_texts, count) + 1)
     for start in range(count - 1, -1, -1):
         length = int(lengths[start])
-        most = min(rule.texts, count - start)
-        if rule.tokens is not None:
-            most = max(1, min(most, rule.tokens // length))
+        most = max(1, min(most_texts, count - start, budgets[start] // length))
         costs = numbers[:most] * length + cost[start + 1 : start + 1 + most]
-        best = int(costs.argmin())
+        best = most - 1 - int(costs[::-1].argmin())  # of equal ones the largest first, so that small ones come last
         cost[start] = costs[best] + _BATCH_COST_TOKENS
         first_size[start] = best + 1
     sizes: list[int] = []
