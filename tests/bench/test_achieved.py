@@ -59,8 +59,8 @@ def test_more_than_the_peak_is_flagged_as_a_bad_probe() -> None:
     (bad,) = summarize([_record(0, 50, 80)])
     (good,) = summarize([_record(0, 50, 200)])
 
-    assert any("125%" in remark and "peak was measured badly" in remark for remark in remarks(bad))
-    assert not any("peak" in remark for remark in remarks(good))
+    assert any("125%" in remark and "peak was measured badly" in remark for remark in remarks([bad]))
+    assert not any("peak" in remark for remark in remarks([good]))
 
 
 def test_operations_of_a_text_are_the_mean_of_the_file() -> None:

@@ -48,7 +48,7 @@ def _seen(**changes: object) -> Surroundings:
         (_seen(), (), ""),
         # 40 ms of 2 CPUs x 2 s are 1.0 %, 60 ms are 1.5 %.
         (_seen(counters=replace(QUIET, steal_ns=40_000_000)), (), ""),
-        (_seen(counters=replace(QUIET, steal_ns=60_000_000)), ("steal",), "gave 1.5% of the CPU time to others"),
+        (_seen(counters=replace(QUIET, steal_ns=60_000_000)), ("steal",), "gave 1.5% of the instances' CPU time"),
         # 220 ms of foreign time, less a tick of 10 ms a CPU, are 5.0 % of 2 CPUs x 2 s; 620 ms are 15 %.
         (_seen(counters=replace(QUIET, busy_ns=4 * S + 220_000_000)), (), ""),
         (_seen(counters=replace(QUIET, busy_ns=4 * S + 620_000_000)), ("foreign-cpu",), "other processes used 15%"),
@@ -68,7 +68,7 @@ def test_disturbance_is_flagged_and_said(
 
     assert trial.result is not None
     assert trial.result.disturbances.seen == expected
-    assert says in " ".join(remarks(trial))
+    assert says in " ".join(remarks([trial]))
 
 
 def test_worst_repeat_counts(record: Record) -> None:
@@ -101,7 +101,7 @@ def test_outliers_are_counted_and_kept(record: Record) -> None:
 
     assert trial.result is not None
     assert (trial.result.outliers, trial.result.n) == (1, 900)
-    assert "1 of 900 batches took a time far from the others'" in " ".join(remarks(trial))
+    assert "1 of 900 batches took a time far from the others'" in " ".join(remarks([trial]))
     # Bounds by the binomial: with 900 values, p99 is bounded by the 5th from the top (4 or fewer above in 5.3 %: no;
     # 3 or fewer in 2.0 %), which makes it the 4th.
     assert trial.result.latency_bound_ms.p99 == latencies[896] / 1e6

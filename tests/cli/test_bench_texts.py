@@ -1,6 +1,7 @@
 """`pinstripe bench --texts`, with an engine whose cost is known."""
 
 import json
+import re
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -59,11 +60,10 @@ def test_real_tokens_are_counted_and_padding_is_said(pinstripe: Run, model: Path
     }
     assert result["padding_fraction"] == pytest.approx(8 / 31)
     assert result["tokens_per_s"] == pytest.approx(result["samples_per_s"] * 23 / 5)
-    assert result["samples_per_s"] == pytest.approx(5 / 0.031, rel=0.3)
 
 
 def test_orders_and_budgets_span_a_grid(pinstripe: Run, model: Path, texts: Path, tmp_path: Path) -> None:
-    """Two orders under one budget are two workloads, each with a table of its own and its share of padding."""
+    """Two orders under one budget are compared with each other, each with its share of padding."""
     finished = pinstripe(
         *("bench", str(model), "--texts", str(texts), "--order", "sorted,arrival", "--token-budget", "24", *QUICK),
         *("--output", "mine.jsonl"),
@@ -71,7 +71,8 @@ def test_orders_and_budgets_span_a_grid(pinstripe: Run, model: Path, texts: Path
     first, second = read_records(tmp_path / "mine.jsonl")
 
     assert finished.returncode == 0, finished.stderr
-    assert "single-stream, texts.jsonl sorted, batch up to 24 tokens" in finished.stdout
+    assert "single-stream, texts.jsonl (5 texts)\n" in finished.stdout
+    assert re.search(r"fake 1x\d+ arrival, batch up to 24 tokens", " ".join(finished.stdout.split()))
     assert "padding" in finished.stdout
     assert first.measurement is not None
     assert second.measurement is not None
@@ -117,6 +118,7 @@ def test_contradictions_and_bad_files_are_refused(
 
 def test_model_without_a_tokenizer_is_refused_with_a_way_out(pinstripe: Run, tiny_model: Path, texts: Path) -> None:
     """A model that cannot read texts can be measured with fixed lengths, and the message says so."""
+    (tiny_model / "vocab.txt").unlink()
     finished = pinstripe("bench", str(tiny_model), "--texts", str(texts), *QUICK)
 
     assert finished.returncode == 2

@@ -50,8 +50,8 @@ def test_texts_are_named_in_tables() -> None:
     """The name says the file, the order, and what bounds a batch."""
     bounded = Workload(scenario="offline", texts=TEXTS, batch=32)
 
-    assert bounded.label == "offline, a.jsonl sorted, batch 32, up to 4096 tokens"
-    assert Workload(scenario="offline", texts=TEXTS).shape == "a.jsonl sorted, batch up to 4096 tokens"
+    assert bounded.label == "offline, a.jsonl (3 texts), sorted, batch 32, up to 4096 tokens"
+    assert Workload(scenario="offline", texts=TEXTS).shape == "a.jsonl, sorted, batch up to 4096 tokens"
     assert bounded.rule == BatchRule(order="sorted", texts=32, tokens=4096)
 
 

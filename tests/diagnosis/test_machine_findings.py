@@ -161,7 +161,7 @@ def test_virtual_machine(look: Look) -> None:
 def test_nodes(look: Look) -> None:
     """Two sockets of 24 cores are two nodes; a process bound to one of them has one."""
     assert look(c5_metal())["nodes"].seen == "node 0: 24 cores; node 1: 24 cores"
-    assert "place --instances 2 --strategy node" in (look(c5_metal())["nodes"].remedy or "")
+    assert "launch --instances 2 --strategy node -- COMMAND" in (look(c5_metal())["nodes"].remedy or "")
     bound = replace(c5_metal(), allowed=tuple(range(24)))
     assert look(bound)["nodes"].severity == "good"
 

@@ -16,8 +16,8 @@ _STEAL: Final = 0.01
 """Share of the CPU time above which the hypervisor disturbs: on a host that is not overcommitted it takes nearly none,
 and one instance that waits holds the whole batch up."""
 _FOREIGN: Final = 0.05
-"""Share of the instances' CPU time above which other processes disturb: if all of it falls on the instances' cores, it
-costs as much as the differences that comparisons are to find. A quiet system needs below a hundredth."""
+"""Share of the instances' CPU time above which other processes disturb: it costs as much as the differences that
+comparisons are to find. A quiet system needs below a hundredth."""
 _CLOCK: Final = 0.05
 """Change of the clock frequency that disturbs: rates follow it nearly in proportion."""
 _TICK_NS: Final = 10_000_000
@@ -30,9 +30,8 @@ class Disturbances(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     Attributes:
         seen: Those beyond what a quiet machine has.
         throttled_fraction: Share of the quota periods in which a control group held the process back; 0 without quota.
-        steal_fraction: Share of the allowed CPUs' time that the hypervisor gave to others; above 0.01 it is `seen`.
-        foreign_cpu_fraction: CPU time of other processes on the allowed CPUs, as a share of what the instances' CPUs
-            have; above 0.05 it is `seen`. Beyond 1 where others use CPUs that no instance has.
+        steal_fraction: Share of the instances' CPU time that the hypervisor gave to others; above 0.01 it is `seen`.
+        foreign_cpu_fraction: Share of the instances' CPU time that other processes used; above 0.05 it is `seen`.
         clock_change_fraction: How far the lowest clock frequency was below the highest; above 0.05 it is `seen`.
         suspended_s: Seconds in which the parent seems to have been suspended, over all repeats.
     """
@@ -85,16 +84,21 @@ def _throttled(_: Record, seen: Surroundings) -> float | None:
 def _stolen(record: Record, seen: Surroundings) -> float | None:
     if seen.counters.steal_ns is None:
         return None
-    return seen.counters.steal_ns / (seen.elapsed_ns * len(record.machine.allowed))
+    return seen.counters.steal_ns / (seen.elapsed_ns * _cpus(record))
 
 
 def _foreign(record: Record, seen: Surroundings) -> float | None:
     if seen.counters.busy_ns is None or seen.own_cpu_ns is None:
         return None
-    allowed = len(record.machine.allowed)
-    cpus = sum(len(instance.cpus) for instance in record.placement.instances) if record.placement else allowed
-    foreign_ns = seen.counters.busy_ns - seen.own_cpu_ns - _TICK_NS * allowed
-    return max(0, foreign_ns) / (seen.elapsed_ns * cpus)
+    foreign_ns = seen.counters.busy_ns - seen.own_cpu_ns - _TICK_NS * _cpus(record)
+    return max(0, foreign_ns) / (seen.elapsed_ns * _cpus(record))
+
+
+def _cpus(record: Record) -> int:
+    """Return how many CPUs the instances have together."""
+    if record.placement is None:
+        return len(record.machine.allowed)
+    return sum(len(instance.cpus) for instance in record.placement.instances)
 
 
 def _clock_change(_: Record, seen: Surroundings) -> float | None:

@@ -113,15 +113,16 @@ def summarize(records: Sequence[Record]) -> list[Trial]:
     """Return the trials of one run, in order of their first records.
 
     Args:
-        records: Records of one run; repeats of a trial are found by equal configuration and workload.
+        records: Records of one run; repeats of a trial are found by equal configuration and workload. Those of one
+            title are compared with the first of them: the same shape, or the same texts however they are batched.
     """
     groups: dict[bytes, list[Record]] = {}
     for record in records:
         groups.setdefault(trial_key(record.configuration, record.workload), []).append(record)
-    base: dict[bytes, list[Record]] = {}
+    base: dict[str, list[Record]] = {}
     trials = []
     for group in groups.values():
-        first = base.setdefault(msgspec.json.encode(group[0].workload), group)
+        first = base.setdefault(group[0].workload.title, group)
         trials.append(_trial(group, None if first is group else first))
     return trials
 

@@ -35,6 +35,9 @@ def check_resumable(records: Sequence[Record], session: Session, path: Path) -> 
     runs = len({record.run for record in records})
     if runs > 1:
         raise UsageError(f"{path} holds {runs} runs, of which none can be told to go on; begin a new file")
+    if records and session.peak != (records[0].peak is not None):
+        given = "with" if records[0].peak else "without"
+        raise UsageError(f"{path} was measured {given} --peak; go on {given} it, or begin a new file")
     for record in records:
         for what, change in _changes(record, session):
             raise UsageError(

@@ -1,6 +1,7 @@
 """What goes on around a trial while it runs."""
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -22,8 +23,9 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     Attributes:
         elapsed_ns: How long that was.
-        counters: What control groups and the hypervisor took away, and how busy the machine's allowed CPUs were.
-        own_cpu_ns: CPU time of the parent and of all workers; None where a worker had ended.
+        counters: What control groups and the hypervisor took away, and how busy the instances' CPUs were.
+        own_cpu_ns: CPU time of the workers, and of the parent unless it kept to CPUs that no instance has; None where a
+            worker had ended.
         parent_cpu_ns: CPU time of the parent alone.
         clock_mhz: Mean clock frequency of the instances' CPUs, every half second; empty where unknown, or in less time.
         suspended_s: Seconds in which the parent seems to have been suspended.
@@ -43,13 +45,13 @@ class Watch:
     def __init__(self, pool: Pool, machine: Machine) -> None:
         """Begin."""
         self._pool = pool
-        self._allowed = machine.allowed
-        self._cpus = sorted({cpu for one in pool.instances for cpu in one.spec.cpus or machine.allowed})
+        self._cpus = tuple(sorted({cpu for one in pool.instances for cpu in one.spec.cpus or machine.allowed}))
+        self._parent_is_apart = os.sched_getaffinity(0).isdisjoint(self._cpus)
         self._clock_mhz: list[float] = []
         self._suspended_s = pool.suspended_s
         self._parent_ns = time.process_time_ns()
         self._workers_ns = self._worker_cpu_ns()
-        self._counters = read_counters(cpus=self._allowed)
+        self._counters = read_counters(cpus=self._cpus)
         self._began_ns = time.monotonic_ns()
 
     async def sample(self) -> None:
@@ -63,14 +65,14 @@ class Watch:
     def surroundings(self) -> Surroundings:
         """Return what was seen until now."""
         elapsed_ns = time.monotonic_ns() - self._began_ns
-        counters = read_counters(cpus=self._allowed).since(self._counters)
+        counters = read_counters(cpus=self._cpus).since(self._counters)
         before_ns, after_ns = self._workers_ns, self._worker_cpu_ns()
         workers_ns = None if before_ns is None or after_ns is None else after_ns - before_ns
         parent_ns = time.process_time_ns() - self._parent_ns
         return Surroundings(
             elapsed_ns=elapsed_ns,
             counters=counters,
-            own_cpu_ns=None if workers_ns is None else parent_ns + workers_ns,
+            own_cpu_ns=None if workers_ns is None else workers_ns + (0 if self._parent_is_apart else parent_ns),
             parent_cpu_ns=parent_ns,
             clock_mhz=tuple(self._clock_mhz),
             suspended_s=self._pool.suspended_s - self._suspended_s,

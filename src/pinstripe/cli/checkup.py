@@ -33,7 +33,7 @@ _PREFERRED: Final = "torch-eager"  # needs no export
 
 
 def check_up(seen: Observations) -> tuple[Observations, dict[str, Any]]:
-    """Measure this machine for a minute or two, with a progress bar.
+    """Measure this machine for some minutes, with a progress bar.
 
     Returns:
         The observations with what was measured, and the details: `noise` with its `noise_reason` where there is none,

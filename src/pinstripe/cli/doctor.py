@@ -24,7 +24,7 @@ def doctor(
         bool,
         typer.Option(
             "--measure",
-            help="Measure what cannot be read, for a minute or two: noise, the peak of matrix products, neighbours.",
+            help="Measure what cannot be read, for some minutes: noise, the peak of matrix products, neighbours.",
         ),
     ] = False,
     root: Root = Path("/"),

@@ -47,7 +47,10 @@ def embed(
         str | None, typer.Option(help="Prompt of the model to put before each text.", show_default="its default")
     ] = None,
     bad_lines: Annotated[str, typer.Option(help="Lines that hold no text: refuse the file, or skip them.")] = "refuse",
-    force: Annotated[bool, typer.Option(help="Replace an output that exists; throw unfinished work away.")] = False,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Replace an output that exists; throw away unfinished work for something else."),
+    ] = False,
     override: OverrideOption = None,
     revision: Revision = None,
     as_json: Json = False,

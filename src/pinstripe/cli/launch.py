@@ -64,8 +64,8 @@ def launch(
     Its standard input is empty.
 
     When one fails, or on Ctrl-C, all are stopped. The exit code is 0 if all ended
-    with 0, 130 after Ctrl-C, else that of the first that failed (128 + the
-    signal's number if one killed it).
+    with 0, else that of the first that failed (128 + the signal's number if one
+    killed it); 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
 
     Example: pinstripe launch --instances 2 --cores 1 -- python score.py --all
 

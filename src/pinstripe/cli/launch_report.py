@@ -85,8 +85,13 @@ def _summary_line(member: "MemberResult") -> str:
     )
     if member.status is not None:
         ended += _exit(member.status)
-    where = f"{_cpus(member.cpus)}, {_memory(member.memory)}" if member.memory else ""
-    return f"instance {member.index}: {ended} after {member.duration_s:.1f} s ({where})"
+    where = [_cpus(member.cpus), *([_memory(member.memory)] if member.memory and _is_told(member.memory) else [])]
+    return f"instance {member.index}: {ended} after {member.duration_s:.1f} s ({', '.join(where)})"
+
+
+def _is_told(effect: "MemoryPolicyEffect") -> bool:
+    """Return whether a policy is in force, or was asked for by name."""
+    return effect.requested != "auto" or effect.effective != "none"
 
 
 def _exit(status: int) -> str:

@@ -1,40 +1,58 @@
-"""What people should know before they trust a trial's numbers."""
+"""What people should know before they trust the numbers of a run."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final
 
-from pinstripe.bench import Disturbance, Disturbances, Result, Trial
+from pinstripe.bench import Disturbance, Result, Trial
 
 __all__ = ["remarks"]
 
 _NEAR_CEILING: Final = 0.5
 
-_DISTURBED: Final[dict[Disturbance, Callable[[Disturbances], str]]] = {
-    "throttling": lambda seen: f"throttled by its CPU quota in {_percent(seen.throttled_fraction)} of the periods",
-    "steal": lambda seen: (
-        f"the hypervisor gave {_percent(seen.steal_fraction)} of the CPU time to others; measure when it does not"
+_Words = Callable[[Sequence[Result]], str]
+
+_DISTURBED: Final[dict[Disturbance, _Words]] = {
+    "throttling": lambda results: (
+        f"throttled by the CPU quota in {_worst(results, 'throttled_fraction')} of the periods"
     ),
-    "foreign-cpu": lambda seen: (
-        f"other processes used {_percent(seen.foreign_cpu_fraction)} of the CPU time that the instances have; "
+    "steal": lambda results: (
+        f"the hypervisor gave {_worst(results, 'steal_fraction')} of the instances' CPU time to others; "
+        "measure when it does not"
+    ),
+    "foreign-cpu": lambda results: (
+        f"other processes used {_worst(results, 'foreign_cpu_fraction')} of the instances' CPU time; "
         "stop them, or measure longer"
     ),
-    "clock": lambda seen: (
-        f"the clock frequency changed by {_percent(seen.clock_change_fraction)} meanwhile; warm up or measure longer"
+    "clock": lambda results: (
+        f"the clock frequency changed by {_worst(results, 'clock_change_fraction')} meanwhile; "
+        "warm up or measure longer"
     ),
-    "suspension": lambda seen: f"this process was suspended for {seen.suspended_s:.0f} s meanwhile; repeat it",
+    "suspension": lambda results: (
+        f"this process was suspended for {sum(one.disturbances.suspended_s for one in results):.0f} s meanwhile; "
+        "repeat it"
+    ),
 }
 
 
-def remarks(trial: Trial) -> list[str]:
-    """Return a trial's failures, and what disturbed it, each as one line that names the trial."""
-    label = f"{trial.configuration.label}, {trial.workload.label}"
-    said = [*trial.failures, *(_of_result(trial.result) if trial.result else ())]
-    return [f"{label}: {remark}" for remark in said]
+def remarks(trials: Sequence[Trial]) -> list[str]:
+    """Return failures, and what disturbed the trials: what many of them share as one line."""
+    lines = [f"{_name(trial)}: {failure}" for trial in trials for failure in dict.fromkeys(trial.failures)]
+    lines += [f"{_name(trial)}: {remark}" for trial in trials if trial.result for remark in _own(trial.result)]
+    for words, concerns in _shared():
+        concerned = [trial for trial in trials if trial.result and concerns(trial.result)]
+        if concerned:
+            said = words([trial.result for trial in concerned if trial.result])
+            where = _name(concerned[0]) if len(concerned) == 1 else f"{len(concerned)} of {len(trials)} rows"
+            lines.append(f"{where}: {said}")
+    return lines
 
 
-def _of_result(result: Result) -> Iterator[str]:
-    if not result.steady:
-        yield "times had not settled when the warm-up ended; measure longer"
+def _name(trial: Trial) -> str:
+    return f"{trial.configuration.label}, {trial.workload.label}"
+
+
+def _own(result: Result) -> Iterator[str]:
     if not result.complete:
         yield "the window's upper bound came before the least number of forwards; raise --max-time"
     if result.parent_cpu > _NEAR_CEILING:
@@ -47,11 +65,27 @@ def _of_result(result: Result) -> Iterator[str]:
             f"{result.peak_share:.0%} of the measured peak is impossible: the peak was measured badly, most likely "
             "while something else ran; measure again on a quiet machine"
         )
-    for name in result.disturbances.seen:
-        yield _DISTURBED[name](result.disturbances)
-    if result.outliers:
-        yield f"{result.outliers} of {result.n} batches took a time far from the others'; they count like the rest"
 
 
-def _percent(share: float | None) -> str:
-    return "?" if share is None else f"{share:.1%}" if share < 0.1 else f"{share:.0%}"  # noqa: PLR2004 - two digits
+def _shared() -> Iterator[tuple[_Words, Callable[[Result], bool]]]:
+    """Yield what may concern many trials at a time, and which."""
+    yield lambda _: "times had not settled when the warm-up ended; measure longer", lambda result: not result.steady
+    for name, words in _DISTURBED.items():
+        yield words, partial(_is_seen, name)
+    yield _outliers, lambda result: result.outliers > 0
+
+
+def _is_seen(name: Disturbance, result: Result) -> bool:
+    return name in result.disturbances.seen
+
+
+def _outliers(results: Sequence[Result]) -> str:
+    outliers, values = sum(one.outliers for one in results), sum(one.n for one in results)
+    return f"{outliers} of {values} batches took a time far from the others'; they count like the rest"
+
+
+def _worst(results: Sequence[Result], name: str) -> str:
+    """Return the largest share in words: `up to` it, if there are several."""
+    share = max(getattr(one.disturbances, name) for one in results)
+    digits = f"{share:.1%}" if share < 0.1 else f"{share:.0%}"  # noqa: PLR2004 - two digits
+    return f"up to {digits}" if len(results) > 1 else digits

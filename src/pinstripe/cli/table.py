@@ -28,10 +28,10 @@ def print_trials(trials: Sequence[Trial], console: Console) -> None:
     Numbers are never cut: where the window is narrow, intervals go below their values, and the configurations' names
     are folded; where it is narrower still, dispensable columns are left out.
     """
-    first = {trial.workload: trial for trial in reversed(trials)}
+    first = {trial.workload.title: trial for trial in reversed(trials)}
     rows: list[Sequence[str]] = [
         _COLUMNS,
-        *(_cells(trial.result, base=first[trial.workload] is trial) for trial in trials),
+        *(_cells(trial.result, base=first[trial.workload.title] is trial) for trial in trials),
     ]
     rows = _without_empty_columns(rows)
     if _width(rows) > console.width:
@@ -40,17 +40,17 @@ def print_trials(trials: Sequence[Trial], console: Console) -> None:
         if _width(rows) > console.width:
             rows = _without_column(rows, rows[0].index(name))
     header, *cells = rows
-    for workload in dict.fromkeys(trial.workload for trial in trials):
+    for title in dict.fromkeys(trial.workload.title for trial in trials):
         table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
         table.add_column("configuration", overflow="fold", min_width=_LEAST_NAME_WIDTH)
         for name, width in zip(header, _widths([header, *cells]), strict=True):
             table.add_column(name, justify="right", no_wrap=True, width=width)
         for trial, row in zip(trials, cells, strict=True):
-            if trial.workload == workload:
-                table.add_row(trial.configuration.label, *row)
-        console.print(workload.label, style="bold", highlight=False)
+            if trial.workload.title == title:
+                table.add_row(f"{trial.configuration.label} {trial.workload.batching}".rstrip(), *row)
+        console.print(title, style="bold", highlight=False)
         console.print(table)
-    for remark in dict.fromkeys(remark for trial in trials for remark in remarks(trial)):
+    for remark in remarks(trials):
         console.print(remark, style="yellow", highlight=False)
 
 

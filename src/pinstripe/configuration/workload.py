@@ -75,18 +75,32 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def label(self) -> str:
-        """A short name for tables, such as `offline, batch 8 x 128 tokens`."""
-        return f"{self.scenario}, batch {self.shape} tokens" if self.texts is None else f"{self.scenario}, {self.shape}"
+        """A short name, such as `offline, batch 8 x 128 tokens`."""
+        return f"{self.title}, {self.batching}" if self.texts else self.title
 
     @property
     def shape(self) -> str:
-        """Batch and sequence length, such as `8 x 128`; or the texts, such as `a.jsonl sorted, batch 32`."""
+        """Batch and sequence length, such as `8 x 128`; or the texts, such as `a.jsonl, sorted, batch 32`."""
         if self.texts is None:
             return f"{self.batch} x {self.sequence_tokens}"
+        return f"{PurePath(self.texts.file).name}, {self.batching}"
+
+    @property
+    def title(self) -> str:
+        """What results can be compared under: scenario and shape, or scenario and texts, however they are batched."""
+        if self.texts is None:
+            return f"{self.scenario}, batch {self.shape} tokens"
+        return f"{self.scenario}, {PurePath(self.texts.file).name} ({self.texts.texts:,} texts)"
+
+    @property
+    def batching(self) -> str:
+        """How texts are put into batches, such as `sorted, batch up to 4096 tokens`; empty for a fixed shape."""
+        if self.texts is None:
+            return ""
         budget = None if self.texts.token_budget is None else f"up to {self.texts.token_budget} tokens"
         size = None if self.batch is None else str(self.batch)
         batches = ", ".join(bound for bound in (size, budget) if bound)
-        return f"{PurePath(self.texts.file).name} {self.texts.order}, batch {batches}"
+        return f"{self.texts.order}, batch {batches}"
 
     @property
     def rule(self) -> BatchRule:

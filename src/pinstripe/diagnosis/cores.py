@@ -41,7 +41,7 @@ def smt(seen: Observations) -> Finding | None:
         seen=f"{counted(len(several), 'core')} with {max(len(core.cpus) for core in several)} CPUs",
         cost="One thread keeps a core's matrix units busy; a second one on the sibling CPU only takes turns with it. "
         "Thread pools that count CPUs start one each, and unpinned threads meet on one core while others idle.",
-        remedy=f"one thread a core, pinned: `{_pinned(machine, cores)} COMMAND`; pinstripe does this by itself",
+        remedy=f"one thread a core, pinned: `pinstripe launch -- COMMAND`; by hand `{_pinned(machine, cores)} COMMAND`",
         certainty="likely",
     )
 
@@ -60,8 +60,8 @@ def hybrid(seen: Observations) -> Finding | None:
         seen=f"performance {named_cpus([cpu for core in performance for cpu in core.cpus])}; "
         f"efficiency {named_cpus([cpu for core in efficiency for cpu in core.cpus])}",
         cost="Frameworks give each thread an equal share of the work, so that the fast cores wait for the slow ones.",
-        remedy=f"fast cores alone: `{_pinned(seen.machine, cores)} COMMAND`; "
-        "pinstripe does this unless --core-kind says otherwise",
+        remedy="fast cores alone, as pinstripe does unless --core-kind says otherwise: `pinstripe launch -- COMMAND`; "
+        f"by hand `{_pinned(seen.machine, cores)} COMMAND`",
         certainty="likely",
     )
 

@@ -29,7 +29,9 @@ def noise(seen: Observations) -> Finding | None:
         title=f"Differences below {floor} cannot be told from noise",
         seen=values,
         cost="What a change gains or loses is lost among neighbours, clock changes and chance.",
-        remedy="quieten the machine, or measure more rounds: `pinstripe bench MODEL --repeats 20`",
+        remedy="measure more rounds: `pinstripe bench MODEL --repeats 20`"
+        if seen.noise_percent <= _NOISY_PERCENT
+        else "quieten the machine first; `top` says who is busy, and more rounds cannot make up for this much",
         certainty="likely",
     )
 

@@ -33,8 +33,7 @@ def nodes(seen: Observations) -> Finding | None:
         title=f"Our cores lie on {len(cores)} NUMA nodes",
         seen="; ".join(f"node {node}: {counted(count, 'core')}" for node, count in sorted(cores.items())),
         cost="One process over all of them reads much of its weights from another node's memory, over a slower link, "
-        "and its "
-        "threads wait for each other across sockets.",
+        "and its threads wait for each other across sockets.",
         remedy=_one_a_node(seen.machine, cores),
         certainty="likely",
     )
@@ -104,7 +103,7 @@ def caches(seen: Observations) -> Finding | None:
         title=f"{most} level-3 caches in one NUMA node",
         seen=f"{len(groups)} caches for {counted(len(cores), 'core')}, {max(groups.values())} cores at most share one",
         cost="Threads of one model on different caches exchange their results through memory.",
-        remedy="instances within a cache: `pinstripe place --strategy l3`",
+        remedy="instances within a cache: `pinstripe launch --strategy l3 -- COMMAND`",
         certainty="likely",
     )
 
@@ -120,9 +119,9 @@ def _one_a_node(machine: Machine, cores: Counter[int]) -> str:
     commands = []
     try:
         place(machine, Wish(instances=len(cores), strategy="node"))
-        commands.append(f"`pinstripe place --instances {len(cores)} --strategy node`")
+        commands.append(f"`pinstripe launch --instances {len(cores)} --strategy node -- COMMAND`")
     except PlacementError:
-        commands.append("`pinstripe place --instances NUMBER`")
+        commands.append("`pinstripe launch --instances NUMBER -- COMMAND`")
     with_memory = {node.id for node in machine.nodes if node.memory_bytes}.intersection(machine.allowed_nodes, cores)
     if with_memory:
         node = min(with_memory)
