@@ -114,7 +114,8 @@ def open_model(
         instances: Number of instances; None for one a core.
         cores: Cores of each instance; None for an equal share.
         configuration: Everything about how it runs, instead of the three before.
-        batching: How texts are put into batches; None for the plan's, else sorted batches of 4096 tokens.
+        batching: How texts are put into batches; None for the plan's, else sorted batches of up to 1024 tokens for each
+            core of an instance.
         revision: Revision of a hub model.
         overrides: What the user says of the model against its files.
 

@@ -40,7 +40,7 @@ def embed(
         int | None, typer.Option(min=1, help="Physical cores of each instance.", show_default="an equal share")
     ] = None,
     token_budget: Annotated[
-        int | None, typer.Option(min=1, help="Most tokens in a batch, padding included.", show_default="4096")
+        int | None, typer.Option(min=1, help="Most tokens in a batch, padding included.", show_default="1024 a core")
     ] = None,
     field: Annotated[str, typer.Option(help="Field of a JSON object that holds the text.")] = "text",
     prompt: Annotated[

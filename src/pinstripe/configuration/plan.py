@@ -25,7 +25,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         revision: Revision of a hub model.
         overrides: What the user says of the model.
         configuration: Engine, number of instances, cores of each; core counts and rules, never numbers of CPUs.
-        batching: How texts are put into batches.
+        batching: How texts are put into batches; None for the usual way, see `pinstripe.open`.
     """
 
     format: int = _FORMAT
@@ -33,7 +33,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     revision: str | None = None
     overrides: Overrides = msgspec.field(default_factory=Overrides)
     configuration: Configuration
-    batching: BatchRule = msgspec.field(default_factory=BatchRule)
+    batching: BatchRule | None = None
 
     def __post_init__(self) -> None:
         """Refuse what holds for one machine at one time only, or is a baseline and nothing to run.

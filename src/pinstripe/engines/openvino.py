@@ -106,7 +106,7 @@ class _OpenVinoModel:
         inputs = self._inputs.arrays(batch)  # kept until the end, since the tensors only borrow the memory
         for port, array in enumerate(inputs.values()):  # by number, which is faster than by name
             self._request.set_input_tensor(port, self._library.Tensor(array, shared_memory=True))
-        self._request.infer()
+        self._request.infer(share_outputs=True)  # else it copies them all, to return what is not used here
         # The request owns its output memory and writes there again next time.
         outputs = [self._request.get_tensor(name).data for name in self._outputs]
         return outputs[0].copy() if len(outputs) == 1 else stack_outputs(outputs)
