@@ -3,6 +3,7 @@
 import asyncio
 import os
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,6 +74,66 @@ def test_many_texts(model: pinstripe.Model) -> None:
         assert np.array_equal(vectors[index], model.encode(texts[index]))
 
 
+class _Series:
+    """Like a pandas Series with labels of its own: iteration goes by place, brackets by label."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self._texts = texts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __getitem__(self, label: int) -> str:
+        return self._texts[-1 - label]
+
+
+def test_whatever_holds_the_texts(model: pinstripe.Model) -> None:
+    """Tuples, arrays, generators, views, and sequences with labels of their own give what a list gives."""
+    expected = model.encode(TEXTS)
+    for texts in (tuple(TEXTS), np.array(TEXTS), (text for text in TEXTS), dict.fromkeys(TEXTS).keys(), _Series(TEXTS)):
+        unique = isinstance(texts, type({}.keys()))
+        assert np.array_equal(model.encode(texts), model.encode(list(dict.fromkeys(TEXTS))) if unique else expected)
+
+
+def test_a_forked_process_is_told_to_open_its_own(model: pinstripe.Model) -> None:
+    """The instances belong to the parent; a child that uses them learns that instead of waiting for ever."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            model.encode("a")
+        except WorkerError as error:
+            os.write(writer, str(error).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as answer:
+        said = answer.read()
+    os.waitpid(child, 0)
+    assert "opened before this process was forked" in said
+    assert model.encode("a").shape == (32,)
+
+
+def test_a_path_is_a_model_too(tiny: str) -> None:
+    """A directory may be given as a path."""
+    with pinstripe.open(Path(tiny), engine="fake", instances=1) as model:
+        assert model.encode("a").shape == (32,)
+
+
+def test_a_model_that_is_left_open_says_so_and_ends(tiny: str) -> None:
+    """Whoever forgets it is warned, and its workers do not stay until the end of the program."""
+    model = pinstripe.open(tiny, engine="fake", instances=1)
+    workers = [instance.process.pid for instance in model._model._check_open().instances]
+    with pytest.warns(ResourceWarning, match="was left open"):
+        del model
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in workers) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
+
+
 def test_threads_share_a_model(model: pinstripe.Model) -> None:
     """Calls from several threads at a time do not mix."""
     expected = model.encode(TEXTS)
@@ -96,6 +157,7 @@ def test_threads_share_a_model(model: pinstripe.Model) -> None:
         ([None], "text 0 is NoneType"),
         (["fine", "\ud800"], "text 1 is no valid Unicode"),
         ([("a", "b")], "text 0 is a pair"),
+        (5, "int was given where several texts"),
     ],
 )
 def test_what_is_no_text_is_named_by_its_place(model: pinstripe.Model, texts: list[str], message: str) -> None:
@@ -113,8 +175,9 @@ def test_a_single_string_is_not_taken_for_its_characters(model: pinstripe.Model)
 
 def test_unknown_prompt(model: pinstripe.Model) -> None:
     """A prompt that the model does not have is not silently left out."""
-    with pytest.raises(UsageError, match="no prompt 'query'"):
-        model.encode(["a"], prompt="query")
+    for texts in (["a"], []):
+        with pytest.raises(UsageError, match="no prompt 'query'"):
+            model.encode(texts, prompt="query")
 
 
 def test_other_tasks(tmp_path: Path) -> None:
@@ -179,10 +242,22 @@ def test_async_before_it_is_open(tiny: str) -> None:
         asyncio.run(pinstripe.open_async(tiny, engine="fake").encode(["a"]))
 
 
+def test_async_model_opens_once(tiny: str) -> None:
+    """A second opening would leave the first one's instances behind."""
+
+    async def twice() -> None:
+        async with pinstripe.open_async(tiny, engine="fake", instances=1) as model:
+            with pytest.raises(WorkerError, match="opened before"):
+                await model.open()
+
+    asyncio.run(twice())
+
+
 def test_a_plan_says_how_it_runs(tiny: str, tmp_path: Path) -> None:
     """What the plan names is what runs; naming it once more is refused, since one of the two would be ignored."""
     plan = tmp_path / "plan.toml"
-    plan.write_text(f'model = "{tiny}"\n[configuration]\nengine = "fake"\n[batching]\ntexts = 2\n')
+    (tmp_path / "model").symlink_to(tiny)
+    plan.write_text('model = "./model"\n[configuration]\nengine = "fake"\n[batching]\ntexts = 2\n')
     with pinstripe.open(str(plan)) as model:
         assert (model.configuration.engine, model.configuration.instances) == ("fake", 1)
         assert model.encode(TEXTS).shape == (7, 32)

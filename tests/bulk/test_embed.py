@@ -106,9 +106,9 @@ def test_bad_lines_are_refused_before_anything_runs(embed: Embed, plan: Plan, wr
     result = embed(plan(), write_texts(BAD), "-o", "out.npy")
 
     assert result.returncode == 2
-    assert "has 4 bad lines (line 2: it is not valid JSON" in result.stderr
+    assert "has 5 bad lines (line 2: it is not valid JSON" in result.stderr
     assert "line 3: Object missing required field `text`" in result.stderr
-    assert "and 1 more); mend them, or use --bad-lines skip" in result.stderr
+    assert "and 2 more); mend them, or use --bad-lines skip" in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 
@@ -135,8 +135,7 @@ def test_a_pair_for_a_model_of_single_texts_is_named(embed: Embed, plan: Plan, w
     result = embed(plan(), write_texts(["a", {"text": "q", "text_pair": "p"}]), "-o", "out.npy")
 
     assert result.returncode == 2
-    assert "line 2 of" in result.stderr
-    assert "it is a pair" in result.stderr
+    assert "1 bad lines (line 2: it is a pair; embedding takes single texts)" in result.stderr
 
 
 @pytest.mark.parametrize("name", ["out.csv", "absent/out.npy", "."])
@@ -187,6 +186,9 @@ def test_changes_between_start_and_resume_are_refused(
     slow, texts = interrupted
     content = texts.read_bytes()
 
+    vocabulary = (tiny / "vocab.txt").read_text()
+    (tiny / "vocab.txt").write_text(vocabulary.replace("\na\nb\n", "\nb\na\n"))
+    assert "the model was another one or has changed" in embed(slow, texts, "-o", "out.jsonl").stderr
     make_tiny_model(tiny, seed=1)
     assert "the model was another one or has changed" in embed(slow, texts, "-o", "out.jsonl").stderr
     make_tiny_model(tiny)
@@ -295,6 +297,50 @@ def test_other_tasks(embed: Embed, write_texts: WriteTexts, tmp_path: Path) -> N
     refused = embed(tagger, texts, "-o", "t.npy", "--engine", "fake", "--instances", 1)
     assert refused.returncode == 2
     assert "no fixed width" in refused.stderr
+
+
+def test_only_files_of_its_own_are_removed(embed: Embed, plan: Plan, write_texts: WriteTexts, tmp_path: Path) -> None:
+    """Whatever else has the names that are needed is refused by name, and left alone."""
+    texts = write_texts(["a", b"{bad"])
+    foreign = tmp_path / "a.npy.partial" / "mine.txt"
+    foreign.parent.mkdir()
+    foreign.write_text("precious")
+    (tmp_path / "b.npy.partial").write_text("precious")
+    (tmp_path / "c.npy.skipped.jsonl").write_text("precious")
+    for name, said in [
+        ("a.npy", "holds mine.txt; move it away"),
+        ("b.npy", "is something else; move it away"),
+        ("c.npy", "c.npy.skipped.jsonl exists"),
+        (texts.name, "would replace the texts that are read"),
+    ]:
+        words = ["--force"] if name == texts.name else []
+        result = embed(plan(), texts, "-o", name, "--bad-lines", "skip", *words)
+        assert (result.returncode, said in result.stderr) == (2, True), result.stderr
+    unharmed = embed(plan(), write_texts(["a"]), "-o", "c.npy")
+
+    assert unharmed.returncode == 0, unharmed.stderr
+    assert foreign.read_text() == "precious"
+    assert (tmp_path / "b.npy.partial").read_text() == "precious"
+    assert (tmp_path / "c.npy.skipped.jsonl").read_text() == "precious"
+
+
+def test_nothing_done_is_no_obstacle(embed: Embed, plan: Plan, write_texts: WriteTexts) -> None:
+    """A command that failed before its first row can be corrected and run again."""
+    texts = write_texts(["a"])
+    wrong = embed(plan(), texts, "-o", "out.npy", "--prompt", "nope")
+    right = embed(plan(), texts, "-o", "out.npy")
+
+    assert "no prompt 'nope'" in wrong.stderr
+    assert (wrong.returncode, right.returncode) == (2, 0), right.stderr
+
+
+def test_only_bad_lines(embed: Embed, plan: Plan, write_texts: WriteTexts) -> None:
+    """Lines that are bad for the model's task alone count as well."""
+    texts = write_texts([{"text": "q", "text_pair": "p"}] * 3)
+    result = embed(plan(), texts, "-o", "out.npy", "--bad-lines", "skip")
+
+    assert result.returncode == 2
+    assert "holds no text" in result.stderr
 
 
 @pytest.mark.slow

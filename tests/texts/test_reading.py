@@ -50,6 +50,7 @@ def test_json_lines(tmp_path: Path, line: bytes, text: object, name: object) -> 
         (b'{"text": " \\n "}', "its text is empty"),
         (b'{"text": "a", "text_pair": ""}', "its text is empty"),
         (b'{"text": "a", "id": 1.5}', "at `$.id`"),
+        (b'{"text": "a", "id": 123456789012345678901234567890}', "at `$.id`"),
         (b"", "it is empty"),
         (b'{"text": "\\ud800"}', "half of a surrogate pair"),
         (b'{"text": "\\udc00 and more"}', "half of a surrogate pair"),
@@ -75,6 +76,13 @@ def test_another_field(tmp_path: Path) -> None:
     [line] = _lines(tmp_path / "a.ndjson", b'{"text": 1, "body": "b"}\n', field="body")
     assert isinstance(line, TextLine)
     assert line.text == "b"
+
+
+@pytest.mark.parametrize("field", ["", "id", "text_pair", 'a"b', "a\\b", "a\nb"])
+def test_names_that_no_field_can_have(tmp_path: Path, field: str) -> None:
+    """A name that means something else, or that JSON writes in another way, is refused at once."""
+    with pytest.raises(TextError, match="cannot be"):
+        TextFile(tmp_path / "a.jsonl", field=field)
 
 
 def test_plain_lines(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """A model that runs on pinned instances, for programs that have an event loop."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Final, Self
 
@@ -11,8 +12,19 @@ from numpy.typing import NDArray
 from pinstripe.api.opening import Opening, Prepared
 from pinstripe.api.text_batch import Batch, TextBatch, batch_texts, prefetched, run_batches
 from pinstripe.configuration import BatchRule, Configuration
+from pinstripe.engines import Artefact
 from pinstripe.errors import UsageError, WorkerError
-from pinstripe.models import Answer, Answers, Network, Overrides, Text, check_texts, make_answers, needs_offsets
+from pinstripe.models import (
+    Answer,
+    Answers,
+    Network,
+    Overrides,
+    Text,
+    check_several,
+    check_texts,
+    make_answers,
+    needs_offsets,
+)
 from pinstripe.pool import BatchResult, Pool
 
 __all__ = ["AsyncModel"]
@@ -30,6 +42,7 @@ class AsyncModel:
         configuration: How it runs, with everything filled in.
         batching: How texts are put into batches.
         notes: What was decided on the way, and what was not taken, a sentence each.
+        artefact: The file that the engine loaded.
         answers: Makes answers of a batch's results; see `make_answers`.
     """
 
@@ -37,11 +50,13 @@ class AsyncModel:
     configuration: Configuration
     batching: BatchRule
     notes: tuple[str, ...]
+    artefact: Artefact
     answers: Answers
 
-    def __init__(self, opening: Opening) -> None:
-        """Use `pinstripe.open_async`."""
-        self._opening = opening
+    def __init__(self, prepare: Callable[[], Prepared]) -> None:
+        """Use `pinstripe.open_async`; `prepare` is `Opening.prepare`, or returns what that returned."""
+        self._prepare = prepare
+        self._opened = False
         self._pool: Pool | None = None
 
     async def open(self) -> None:
@@ -50,8 +65,12 @@ class AsyncModel:
         Raises:
             PinstripeError: It cannot be had so, or could not be started.
         """
-        prepared: Prepared = await asyncio.to_thread(self._opening.prepare)
+        if self._opened:
+            raise WorkerError("the model was opened before; make a new one with open_async")
+        self._opened = True
+        prepared = await asyncio.to_thread(self._prepare)
         self.network, self.configuration = prepared.network, prepared.setup.configuration
+        self.artefact = prepared.setup.artefact
         self.batching, self.notes = prepared.batching, prepared.notes
         # Tokenizers are loaded while the workers load the model.
         loading = asyncio.ensure_future(asyncio.to_thread(prepared.load_tokenizer))
@@ -80,7 +99,7 @@ class AsyncModel:
     ) -> None:
         await self.close()
 
-    async def encode(self, texts: str | Sequence[str], *, prompt: str | None = None) -> NDArray[np.float32]:
+    async def encode(self, texts: str | Iterable[str], *, prompt: str | None = None) -> NDArray[np.float32]:
         """Return the embeddings of texts, as `SentenceTransformer.encode` does.
 
         Args:
@@ -100,21 +119,22 @@ class AsyncModel:
         if isinstance(texts, str):
             single: NDArray[np.float32] = (await self.encode([texts], prompt=prompt))[0]
             return single
+        members = self._members(texts)
         vectors: NDArray[np.float32] | None = None
 
         async def keep(batch: TextBatch, result: BatchResult) -> None:
             nonlocal vectors
             part = result.outputs["embedding"]
             if vectors is None:
-                vectors = np.empty((len(texts), part.shape[1]), dtype=np.float32)
+                vectors = np.empty((len(members), part.shape[1]), dtype=np.float32)
             vectors[batch.indices] = part
 
-        await self._run_texts(texts, keep, prompt=prompt)
+        await self._run_texts(members, keep, prompt=prompt)
         if vectors is None:
             return (await self.encode(["none"]))[:0]  # so that it has its width
         return vectors
 
-    async def predict(self, texts: Sequence[Text], *, prompt: str | None = None) -> list[Answer]:
+    async def predict(self, texts: Iterable[Text], *, prompt: str | None = None) -> list[Answer]:
         """Return what the model says of texts: whatever its task is.
 
         Args:
@@ -130,15 +150,16 @@ class AsyncModel:
             WorkerError: A batch could not be run.
         """
         self._check_open()
-        answers: list[Answer | None] = [None] * len(texts)
+        members = self._members(texts)
+        answers: list[Answer | None] = [None] * len(members)
 
         async def keep(batch: TextBatch, result: BatchResult) -> None:
-            members = [texts[index] for index in batch.indices]
-            found = await asyncio.to_thread(self.answers, result.outputs, batch.rows, members)
+            own = [members[index] for index in batch.indices]
+            found = await asyncio.to_thread(self.answers, result.outputs, batch.rows, own)
             for index, answer in zip(batch.indices, found, strict=True):
                 answers[index] = answer
 
-        await self._run_texts(texts, keep, prompt=prompt)
+        await self._run_texts(members, keep, prompt=prompt)
         return [answer for answer in answers if answer is not None]
 
     def batch_texts(self, texts: Sequence[Text], *, prompt: str | None = None, last: bool = False) -> list[TextBatch]:
@@ -169,6 +190,17 @@ class AsyncModel:
         """
         await run_batches(self._check_open(), batches, on_result)
 
+    def _members(self, texts: Iterable[Text]) -> list[Text]:
+        """Return texts as a list, whatever holds them, once they are known to be such.
+
+        Raises:
+            UsageError: They are not.
+        """
+        check_several(texts)
+        members = list(texts)
+        check_texts(self.network.task, members)
+        return members
+
     def _check_open(self) -> Pool:
         if self._pool is None:
             raise WorkerError("the model is not open yet; enter it with `async with`, or await open()")
@@ -181,7 +213,7 @@ class AsyncModel:
         *,
         prompt: str | None,
     ) -> None:
-        check_texts(self.network.task, texts)
+        self._tokenizer.encode([], prompt=prompt)  # an unknown prompt is said even if there is no text
         # By characters, which are known before tokens are, so that each part holds texts of near-equal length.
         order = np.argsort([-_characters(text) for text in texts], kind="stable")
         starts = iter(range(0, len(texts), _PART_TEXTS))
@@ -203,7 +235,7 @@ def _characters(text: Text) -> int:
 
 
 def open_async(
-    model: str,
+    model: str | os.PathLike[str],
     *,
     engine: str | None = None,
     instances: int | None = None,
@@ -221,15 +253,14 @@ def open_async(
 
     Arguments are those of `pinstripe.open`.
     """
-    return AsyncModel(
-        Opening(
-            model=model,
-            engine=engine,
-            instances=instances,
-            cores=cores,
-            configuration=configuration,
-            batching=batching,
-            revision=revision,
-            overrides=overrides,
-        )
+    opening = Opening(
+        model=os.fspath(model),
+        engine=engine,
+        instances=instances,
+        cores=cores,
+        configuration=configuration,
+        batching=batching,
+        revision=revision,
+        overrides=overrides,
     )
+    return AsyncModel(opening.prepare)

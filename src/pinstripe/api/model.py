@@ -1,8 +1,10 @@
 """A model that runs on pinned instances, for programs without an event loop."""
 
 import asyncio
+import os
 import threading
-from collections.abc import Coroutine, Sequence
+import warnings
+from collections.abc import Coroutine, Iterable
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -28,9 +30,11 @@ class Model:
 
     def __init__(self, opening: Opening) -> None:
         """Use `pinstripe.open`."""
-        self._model = AsyncModel(opening)
+        self._pid = os.getpid()
+        self._model = AsyncModel(opening.prepare)
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="pinstripe", daemon=True)
+        self._thread = threading.Thread(target=_serve, args=(self._loop,), name="pinstripe", daemon=True)
+        self._closed = False
         self._thread.start()
         try:
             self._wait(self._model.open())
@@ -53,23 +57,22 @@ class Model:
         """What was decided when it was opened, and what was not taken, a sentence each."""
         return self._model.notes
 
-    def encode(self, texts: str | Sequence[str], *, prompt: str | None = None) -> NDArray[np.float32]:
+    def encode(self, texts: str | Iterable[str], *, prompt: str | None = None) -> NDArray[np.float32]:
         """Return the embeddings of texts; see `AsyncModel.encode`."""
-        return self._wait(self._model.encode(texts, prompt=prompt))
+        return self._call(self._model.encode(texts, prompt=prompt))
 
-    def predict(self, texts: Sequence[Text], *, prompt: str | None = None) -> list[Answer]:
+    def predict(self, texts: Iterable[Text], *, prompt: str | None = None) -> list[Answer]:
         """Return what the model says of texts; see `AsyncModel.predict`."""
-        return self._wait(self._model.predict(texts, prompt=prompt))
+        return self._call(self._model.predict(texts, prompt=prompt))
 
     def close(self) -> None:
         """Stop the instances; calls that still wait in other threads fail. Idempotent."""
-        if self._loop.is_closed():
+        if self._closed or self._pid != os.getpid():
             return
-        self._wait(self._model.close())
-        self._wait(self._loop.shutdown_default_executor())
+        self._closed = True
+        self._wait(self._finish())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        self._loop.close()
 
     def __enter__(self) -> Self:
         return self
@@ -79,10 +82,42 @@ class Model:
     ) -> None:
         self.close()
 
-    def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        if self._loop.is_closed():
+    def __del__(self) -> None:
+        if getattr(self, "_closed", True) or self._pid != os.getpid():
+            return
+        self._closed = True
+        warnings.warn(f"{self.network.name} was left open; close it, or use it in a with statement", ResourceWarning, 2)
+        # Not waited for: at the end of the interpreter the loop's thread may not run any more.
+        asyncio.run_coroutine_threadsafe(self._finish_and_stop(), self._loop)
+
+    async def _finish(self) -> None:
+        await self._model.close()
+        await asyncio.get_running_loop().shutdown_default_executor()
+
+    async def _finish_and_stop(self) -> None:
+        await self._finish()
+        self._loop.stop()
+
+    def _call(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Wait for a coroutine that uses the model.
+
+        Raises:
+            WorkerError: The model is closed, or belongs to the process that this one was forked from.
+        """
+        reason = "the model is closed; open it again" if self._closed else None
+        if self._pid != os.getpid():
+            reason = "the model was opened before this process was forked, and its instances stayed there; open it here"
+        if reason:
             coroutine.close()
-            raise WorkerError("the model is closed; open it again")
+            raise WorkerError(reason)
+        try:
+            return self._wait(coroutine)
+        except RuntimeError as error:  # how asyncio says that threads are gone
+            if self._closed:
+                raise WorkerError("the model was closed meanwhile") from error
+            raise
+
+    def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
             return future.result()
@@ -91,8 +126,16 @@ class Model:
             raise
 
 
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    """Run an event loop until it is stopped."""
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
+
+
 def open_model(
-    model: str,
+    model: str | os.PathLike[str],
     *,
     engine: str | None = None,
     instances: int | None = None,
@@ -124,7 +167,7 @@ def open_model(
     """
     return Model(
         Opening(
-            model=model,
+            model=os.fspath(model),
             engine=engine,
             instances=instances,
             cores=cores,

@@ -80,7 +80,9 @@ class Opening:
         """
         if self.model.endswith(_PLAN_SUFFIX):
             plan = self._plan()
-            return _prepare(plan.model, plan.revision, plan.overrides, self.batching or plan.batching, _as_in(plan))
+            return _prepare(
+                self._model_of(plan), plan.revision, plan.overrides, self.batching or plan.batching, _as_in(plan)
+            )
         named = (self.engine, self.instances, self.cores)
         if self.configuration is not None and any(one is not None for one in named):
             raise UsageError("a configuration says engine, instances and cores; leave these out, or leave it out")
@@ -91,6 +93,11 @@ class Opening:
         if any(one is not None for one in others):
             raise UsageError(f"{self.model} is a plan and says how the model runs; edit it, or name the model instead")
         return read_plan(Path(self.model))
+
+    def _model_of(self, plan: Plan) -> str:
+        """Return the plan's model; a path that begins with a dot begins where the plan lies."""
+        is_relative = plan.model.startswith(("./", "../"))
+        return str(Path(self.model).parent / plan.model) if is_relative else plan.model
 
     def _choose(
         self, machine: Machine, network: Network, make: Callable[[Configuration], Artefact]

@@ -114,7 +114,7 @@ def summarize(records: Sequence[Record]) -> list[Trial]:
 
     Args:
         records: Records of one run; repeats of a trial are found by equal configuration and workload. Those of one
-            title are compared with the first of them: the same shape, or the same texts however they are batched.
+            subject are compared with the first of them: the same shape, or the same texts however they are batched.
     """
     groups: dict[bytes, list[Record]] = {}
     for record in records:
@@ -122,7 +122,7 @@ def summarize(records: Sequence[Record]) -> list[Trial]:
     base: dict[str, list[Record]] = {}
     trials = []
     for group in groups.values():
-        first = base.setdefault(group[0].workload.title, group)
+        first = base.setdefault(group[0].workload.subject, group)
         trials.append(_trial(group, None if first is group else first))
     return trials
 

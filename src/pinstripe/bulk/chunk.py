@@ -1,20 +1,21 @@
 """Some lines of a file of texts, worked on together."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pinstripe.api import TextBatch
-from pinstripe.bulk.job import BulkJob, characters
+from pinstripe.bulk.job import BulkJob
 from pinstripe.bulk.journal import Checkpoint, SkippedLine
 from pinstripe.bulk.prefix import prefix_digest
 from pinstripe.bulk.rows import Rows
-from pinstripe.errors import TextError, UsageError
-from pinstripe.models import Answer, Task, Text, check_texts
+from pinstripe.bulk.survey import characters, fault
+from pinstripe.errors import TextError
+from pinstripe.models import Answer, Task, Text
 from pinstripe.texts import BadLine, TextLine
 
 __all__ = ["Chunk", "ChunkBatch", "read_chunks"]
@@ -81,7 +82,7 @@ class ChunkBatch(TextBatch):
     chunk: Chunk
 
 
-def read_chunks(job: BulkJob, task: Task, instances: int, start: Checkpoint) -> Iterator[Chunk]:
+def read_chunks(job: BulkJob, task: Task, instances: int, start: Checkpoint, size_bytes: int) -> Iterator[Chunk]:
     """Yield the file's texts from a checkpoint on.
 
     Args:
@@ -89,52 +90,56 @@ def read_chunks(job: BulkJob, task: Task, instances: int, start: Checkpoint) -> 
         task: The model's.
         instances: Number of instances that will work on them.
         start: Where to begin.
+        size_bytes: Where to end: the size that the file had when it was surveyed.
 
     Raises:
-        TextError: The file cannot be read, or a line is bad and to be refused.
+        TextError: The file cannot be read, has changed since, or a line is bad and to be refused.
     """
+    most_texts = max(_LEAST_TEXTS, _TEXTS_AN_INSTANCE * instances)
     with job.file.open() as file, job.source.open("rb") as raw:
         file.seek(start.offset)
         raw.seek(start.offset)
         digest = prefix_digest(job.source, start.offset)
-        lines: list[TextLine] = []
-        skipped: list[SkippedLine] = []
-        number, size, total = 0, 0, start.characters
-        most_texts = max(_LEAST_TEXTS, _TEXTS_AN_INSTANCE * instances)
-
-        def chunk(line: TextLine | BadLine) -> Chunk:
-            digest.update(raw.read(line.end - raw.tell()))
-            checkpoint = Checkpoint(
-                line=line.number + 1,
-                offset=line.end,
+        lines = job.file.lines(file, number=start.line)
+        done = start
+        for number in count():
+            if done.offset >= size_bytes:
+                return
+            part = _gather(job, task, lines, most_texts, size_bytes)
+            if part.last is None or part.last.end > size_bytes:
+                raise TextError(f"{job.source} has changed while it was read; what was done before is kept")
+            digest.update(raw.read(part.last.end - done.offset))
+            done = Checkpoint(
+                line=part.last.number + 1,
+                offset=part.last.end,
                 digest=digest.hexdigest(),
-                characters=total,
-                skipped=tuple(skipped),
+                characters=done.characters + part.characters,
+                skipped=tuple(part.skipped),
             )
-            return Chunk(number, lines, checkpoint, last=line.end >= os.fstat(raw.fileno()).st_size)
-
-        line = None
-        for line in job.file.lines(file, number=start.line):
-            if (reason := _fault(line, task)) is not None:
-                if job.bad_lines == "refuse":
-                    raise TextError(f"line {line.number} of {job.source} is bad: {reason}; mend it, or skip bad lines")
-                skipped.append(SkippedLine(line=line.number, reason=reason))
-            elif isinstance(line, TextLine):
-                lines.append(line)
-                size += characters(line.text)
-                total += characters(line.text)
-            if len(lines) >= most_texts or size >= _MOST_CHARACTERS or len(skipped) >= most_texts:
-                yield chunk(line)
-                number, size, lines, skipped = number + 1, 0, [], []
-        if line is not None and (lines or skipped):
-            yield chunk(line)
+            yield Chunk(number, part.lines, done, last=done.offset >= size_bytes)
 
 
-def _fault(line: TextLine | BadLine, task: Task) -> str | None:
-    if isinstance(line, BadLine):
-        return line.reason
-    try:
-        check_texts(task, [line.text])
-    except UsageError as error:
-        return str(error).replace("text 0", "it")
-    return None
+@dataclass(slots=True)
+class _Part:
+    lines: list[TextLine] = field(default_factory=list)
+    skipped: list[SkippedLine] = field(default_factory=list)
+    characters: int = 0
+    last: TextLine | BadLine | None = None
+
+
+def _gather(job: BulkJob, task: Task, lines: Iterator[TextLine | BadLine], most_texts: int, size_bytes: int) -> _Part:
+    """Take lines until there are enough for a chunk, or the file's end is reached."""
+    part = _Part()
+    for line in lines:
+        part.last = line
+        if (reason := fault(line, task)) is not None:
+            if job.bad_lines == "refuse":
+                raise TextError(f"line {line.number} of {job.source} is bad: {reason}; mend it, or skip bad lines")
+            part.skipped.append(SkippedLine(line=line.number, reason=reason))
+        elif isinstance(line, TextLine):
+            part.lines.append(line)
+            part.characters += characters(line.text)
+        is_full = max(len(part.lines), len(part.skipped)) >= most_texts or part.characters >= _MOST_CHARACTERS
+        if is_full or line.end >= size_bytes:
+            break
+    return part

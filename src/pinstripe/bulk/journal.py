@@ -78,6 +78,8 @@ def _whole_lines(content: bytes) -> tuple[list[Checkpoint], int]:
     checkpoints: list[Checkpoint] = []
     size = 0
     for line in content.splitlines(keepends=True):
+        if not line.endswith(b"\n"):  # cut off, perhaps just before its end
+            break
         try:
             checkpoints.append(msgspec.json.decode(line, type=Checkpoint))
         except msgspec.DecodeError:

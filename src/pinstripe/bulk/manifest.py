@@ -1,11 +1,14 @@
 """What unfinished work is for: it may be gone on with only for the same."""
 
+import glob
+from pathlib import Path
+
 import msgspec
 
-from pinstripe.bulk.job import BadLines, BulkJob
+from pinstripe.bulk.job import BulkJob
 from pinstripe.configuration import Configuration
-from pinstripe.engines import Precision
-from pinstripe.models import Network
+from pinstripe.engines import Artefact, Precision
+from pinstripe.models import Network, fingerprint
 
 __all__ = ["Manifest", "make_manifest"]
 
@@ -19,9 +22,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         engine: Engine that computed.
         precision: Precision that it computed in.
         options: Options of the engine.
+        graph: Fingerprint of the file that the engine loaded, if that came with the model; None for one that was made
+            from the weights.
         field: See `BulkJob`.
         prompt: See `BulkJob`.
-        bad_lines: See `BulkJob`.
     """
 
     format: int = 1
@@ -29,9 +33,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     engine: str
     precision: Precision
     options: dict[str, str | int | float | bool]
+    graph: str | None
     field: str
     prompt: str | None
-    bad_lines: BadLines
 
     def difference(self, other: "Manifest") -> str | None:
         """Return the first thing in which they differ, in words; None if they do not."""
@@ -45,18 +49,26 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return None
 
 
-def make_manifest(job: BulkJob, network: Network, configuration: Configuration) -> Manifest:
-    """Describe a job for a model."""
+def make_manifest(job: BulkJob, network: Network, configuration: Configuration, artefact: Artefact) -> Manifest:
+    """Describe a job for a model; reads the file that the engine loaded. Raises OSError."""
     dense = tuple(msgspec.structs.replace(one, weights="") for one in network.dense)
     return Manifest(
         model=msgspec.structs.replace(network, name="", directory="", revision=None, dense=dense),
         engine=configuration.engine,
         precision=configuration.precision,
         options=configuration.options,
+        graph=_graph(artefact),
         field=job.field,
         prompt=job.prompt,
-        bad_lines=job.bad_lines,
     )
+
+
+def _graph(artefact: Artefact) -> str | None:
+    if artefact.format in {"none", "safetensors"} or artefact.origin == "export":
+        return None
+    path = Path(artefact.path)
+    # With the weights beside it, such as `model.onnx.data` or `openvino_model.bin`.
+    return fingerprint([file for file in path.parent.glob(f"{glob.escape(path.stem)}*") if file.is_file()])
 
 
 def _which(network: Network) -> str:

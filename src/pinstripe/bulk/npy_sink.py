@@ -39,7 +39,8 @@ class NpySink:
         content = self._file.size
         with self._file.path.open("rb") as file:
             npy_format.read_magic(file)
-            (_, width), _, _ = npy_format.read_array_header_1_0(file)
+            shape, _, _ = npy_format.read_array_header_1_0(file)
+            width = shape[1] if len(shape) > 1 else 1  # finished once already, before the file was moved
             rows = (content - file.tell()) // (width * _ITEM_BYTES)
         # Numpy pads a header so that it can be written anew when the first axis has grown.
         self._file.overwrite(_header((rows,) if self._task == "reranking" else (rows, width)))

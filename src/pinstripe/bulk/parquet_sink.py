@@ -47,7 +47,8 @@ class ParquetSink:
     def cut(self, size: int) -> None:
         """See `Sink.cut`; the size is the number of parts."""
         for part in self._directory.glob("part-*.parquet"):
-            if int(part.stem.removeprefix("part-")) >= size:
+            number = part.stem.removeprefix("part-")
+            if number.isdecimal() and int(number) >= size:
                 part.unlink()
         if not all(self._part(number).exists() for number in range(size)):
             raise EOFError(self._directory)

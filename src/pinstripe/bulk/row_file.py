@@ -7,17 +7,17 @@ __all__ = ["RowFile"]
 
 
 class RowFile:
-    """A file for appending, durable after each write."""
+    """A file for appending, durable after each write. Nothing is buffered that could fail later. Raises OSError."""
 
     def __init__(self, path: Path) -> None:
-        """Open or create it; raises OSError."""
+        """Open or create it."""
         self.path = path
-        self._file = path.open("r+b" if path.exists() else "w+b")
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
     @property
     def size(self) -> int:
         """Bytes in it."""
-        return os.fstat(self._file.fileno()).st_size
+        return os.fstat(self._file).st_size
 
     def cut(self, size: int) -> None:
         """Make it `size` bytes long.
@@ -27,25 +27,26 @@ class RowFile:
         """
         if self.size < size:
             raise EOFError(self.path)
-        self._file.truncate(size)
+        os.ftruncate(self._file, size)
 
     def append(self, content: bytes | memoryview) -> int:
         """Write at the end; return the file's size once it is on the disk."""
-        self._file.seek(0, os.SEEK_END)
-        self._file.write(content)
-        self._sync()
-        return self._file.tell()
+        return self._write(content, self.size)
 
     def overwrite(self, content: bytes) -> None:
         """Write at the begin."""
-        self._file.seek(0)
-        self._file.write(content)
-        self._sync()
+        self._write(content, 0)
 
     def close(self) -> None:
         """Close it."""
-        self._file.close()
+        os.close(self._file)
 
-    def _sync(self) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
+    def _write(self, content: bytes | memoryview, offset: int) -> int:
+        """Write at an offset; return the offset behind."""
+        left = memoryview(content)
+        while left:
+            written = os.pwrite(self._file, left, offset)
+            offset += written
+            left = left[written:]
+        os.fsync(self._file)
+        return offset

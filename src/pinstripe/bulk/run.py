@@ -10,11 +10,13 @@ import msgspec
 
 from pinstripe.api import AsyncModel, prefetched
 from pinstripe.bulk.chunk import Chunk, ChunkBatch, read_chunks
-from pinstripe.bulk.job import BulkJob, characters
+from pinstripe.bulk.job import BulkJob
 from pinstripe.bulk.journal import SkippedLine
 from pinstripe.bulk.manifest import make_manifest
+from pinstripe.bulk.output import check_job
 from pinstripe.bulk.sinks import check_task
-from pinstripe.bulk.workspace import Workspace, check_job
+from pinstripe.bulk.survey import Survey, characters
+from pinstripe.bulk.workspace import Workspace
 from pinstripe.pool import BatchResult
 
 __all__ = ["Progress", "Summary", "run_bulk"]
@@ -64,7 +66,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     padding_fraction: float | None
 
 
-async def run_bulk(model: AsyncModel, job: BulkJob, on_progress: Callable[[Progress], None]) -> Summary:
+async def run_bulk(model: AsyncModel, job: BulkJob, found: Survey, on_progress: Callable[[Progress], None]) -> Summary:
     """Run a file through a model that is open, and leave the output where it was asked for.
 
     Whatever ends this before it is done, the same call goes on where the last rows were written.
@@ -72,20 +74,21 @@ async def run_bulk(model: AsyncModel, job: BulkJob, on_progress: Callable[[Progr
     Args:
         model: Open.
         job: What to run.
+        found: What is in the file.
         on_progress: Told whenever texts are done.
 
     Raises:
         UsageError: The output exists, is of a format that is not for this task, or unfinished work is for something
             else.
-        TextError: A line is bad and to be refused.
+        TextError: The file has changed since it was surveyed.
         OutputError: The results could not be written; what is done is kept.
         WorkerError: A batch could not be run; likewise.
     """
     check_job(job)
     check_task(job.output, model.network.task)
-    workspace = Workspace(job, make_manifest(job, model.network, model.configuration))
+    workspace = await asyncio.to_thread(_open_workspace, model, job)
     try:
-        run = _Run(model, job, workspace, on_progress)
+        run = _Run(model, job, found, workspace, on_progress)
         began = time.monotonic()
         await run.run()
         seconds = time.monotonic() - began
@@ -105,9 +108,18 @@ async def run_bulk(model: AsyncModel, job: BulkJob, on_progress: Callable[[Progr
     )
 
 
+def _open_workspace(model: AsyncModel, job: BulkJob) -> Workspace:
+    return Workspace(job, make_manifest(job, model.network, model.configuration, model.artefact))
+
+
 class _Run:
     def __init__(
-        self, model: AsyncModel, job: BulkJob, workspace: Workspace, on_progress: Callable[[Progress], None]
+        self,
+        model: AsyncModel,
+        job: BulkJob,
+        found: Survey,
+        workspace: Workspace,
+        on_progress: Callable[[Progress], None],
     ) -> None:
         self._model = model
         self._job = job
@@ -115,7 +127,7 @@ class _Run:
         self._on_progress = on_progress
         start = workspace.checkpoint
         self.progress = Progress(kept=start.rows, characters=start.characters)
-        self._chunks = read_chunks(job, model.network.task, model.configuration.instances, start)
+        self._chunks = read_chunks(job, model.network.task, model.configuration.instances, start, found.size_bytes)
         self._as_vectors = model.network.task == "embedding" or job.output.suffix == ".npy"
         self._slots = asyncio.Semaphore(_MOST_CHUNKS)
         self._done: asyncio.Queue[Chunk | None] = asyncio.Queue()

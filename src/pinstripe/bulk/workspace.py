@@ -2,10 +2,10 @@
 
 import fcntl
 import os
-import shutil
+import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -14,45 +14,22 @@ import msgspec
 from pinstripe.bulk.job import BulkJob
 from pinstripe.bulk.journal import Checkpoint, Journal, SkippedLine
 from pinstripe.bulk.manifest import Manifest
+from pinstripe.bulk.output import skipped_path, workspace_path
 from pinstripe.bulk.prefix import prefix_digest
 from pinstripe.bulk.rows import Rows
-from pinstripe.bulk.sinks import Sink, check_format, open_sink
+from pinstripe.bulk.sinks import Sink, open_sink
 from pinstripe.errors import OutputError, UsageError
 
-__all__ = ["Workspace", "check_job", "rows_kept", "skipped_path", "workspace_path"]
+__all__ = ["Workspace", "rows_kept"]
 
 _MANIFEST: Final = "manifest.json"
 _JOURNAL: Final = "journal.jsonl"
-
-
-def workspace_path(output: Path) -> Path:
-    """Return the directory of unfinished work for an output."""
-    return output.with_name(f"{output.name}.partial")
-
-
-def skipped_path(output: Path) -> Path:
-    """Return the file that names the lines that were skipped."""
-    return output.with_name(f"{output.name}.skipped.jsonl")
+_OWN: Final = re.compile(r"manifest\.json(\.new)?|journal\.jsonl|rows\.(npy|jsonl)|part-\d+\.parquet|whole\.parquet")
 
 
 def rows_kept(job: BulkJob) -> int:
     """Return how many rows unfinished work for an output has."""
     return Journal.read(workspace_path(job.output) / _JOURNAL).rows
-
-
-def check_job(job: BulkJob) -> None:
-    """Raise if the output could not be made, before anything is begun.
-
-    Raises:
-        UsageError: It exists, its directory does not, or its format is unknown or needs a library that is missing.
-    """
-    check_format(job.output)
-    if not job.output.parent.is_dir():
-        raise UsageError(f"there is no directory {job.output.parent}; make it, or name another file")
-    if job.output.is_dir():
-        raise UsageError(f"{job.output} is a directory; name a file")
-    if job.output.exists() and not job.force:
-        raise UsageError(f"{job.output} exists; name another file, or replace it with --force")
 
 
 class Workspace:
@@ -107,14 +84,16 @@ class Workspace:
         """Put the output in its place and remove the directory.
 
         Raises:
-            OutputError: It could not be written; what is done is kept.
+            OutputError: It could not be written, or somebody has made a file of its name; what is done is kept.
         """
-        with self._writing():
+        with self._busy, self._writing():
             whole = self._sink.finish()
             self._write_skipped()
-            whole.replace(self._job.output)
-            shutil.rmtree(self._path)
+            _move(whole, self._job.output, replace=self._job.force)
             _sync_directory(self._job.output.parent)
+            self._clear()
+            with suppress(OSError):  # somebody has put something there
+                self._path.rmdir()
 
     def close(self) -> None:
         """Close what is open, once nobody writes; the work can be gone on with."""
@@ -130,7 +109,7 @@ class Workspace:
                 f"another run is writing {self._job.output}; wait for it, or name another file"
             ) from error
         obstacle = self._obstacle(manifest)
-        if obstacle and not self._job.force:
+        if obstacle and self.checkpoint.rows and not self._job.force:
             self._close_files()
             raise UsageError(f"cannot go on with {self._path}: {obstacle}; start over with --force")
         if obstacle:
@@ -151,6 +130,8 @@ class Workspace:
         """Open what is there; return why it cannot be gone on with, None if it can, or if there is nothing."""
         path = self._path / _MANIFEST
         if not path.exists():
+            if foreign := next((one.name for one in self._path.iterdir() if not _OWN.fullmatch(one.name)), None):
+                raise UsageError(f"{self._path} is needed for unfinished work, but holds {foreign}; move it away")
             self._clear()  # an earlier start was ended before it did anything
         self._open_files(manifest)
         try:
@@ -159,10 +140,7 @@ class Workspace:
             return None
         except msgspec.DecodeError:
             return "its manifest is damaged, or of another version of pinstripe"
-        if (
-            difference is None
-            and prefix_digest(self._job.source, self.checkpoint.offset).hexdigest() != self.checkpoint.digest
-        ):
+        if difference is None and self._input_has_changed():
             difference = f"{self._job.source} has changed before line {self.checkpoint.line}"
         try:
             self._sink.cut(self.checkpoint.size)
@@ -170,9 +148,21 @@ class Workspace:
             return "rows are missing from it"
         return difference
 
+    def _input_has_changed(self) -> bool:
+        """Return whether the lines that are done are no longer what they were."""
+        done = self.checkpoint
+        if prefix_digest(self._job.source, done.offset).hexdigest() != done.digest:
+            return True
+        with self._job.source.open("rb") as file:
+            file.seek(max(0, done.offset - 1))
+            # The last line may have had no end, and have grown since.
+            return done.offset > 0 and file.read(1) != b"\n" and file.read(1) != b""
+
     def _clear(self) -> None:
+        """Remove the files that an earlier start has made, and no others."""
         for path in self._path.iterdir():
-            path.unlink()
+            if _OWN.fullmatch(path.name):
+                path.unlink()
 
     def _write_manifest(self, manifest: Manifest) -> None:
         unfinished = self._path / f"{_MANIFEST}.new"
@@ -184,11 +174,9 @@ class Workspace:
         _sync_directory(self._path)
 
     def _write_skipped(self) -> None:
-        path = skipped_path(self._job.output)
-        if not self.skipped:
-            path.unlink(missing_ok=True)
-            return
-        path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in self.skipped))
+        if self._job.bad_lines == "skip":
+            lines = b"".join(msgspec.json.encode(line) + b"\n" for line in self.skipped)
+            skipped_path(self._job.output).write_bytes(lines)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -199,6 +187,25 @@ class Workspace:
                 f"cannot write {self._job.output}: {error.strerror or error}; what is done is kept in "
                 f"{self._path}, and the same command goes on with it"
             ) from error
+
+
+def _move(source: Path, target: Path, *, replace: bool) -> None:
+    """Give a file its final name, at once; what has that name already is replaced only if asked for."""
+    if replace:
+        source.replace(target)
+        return
+    try:
+        os.link(source, target)
+    except FileExistsError as error:
+        raise OutputError(
+            f"{target} was made by somebody meanwhile; move it away, and the same command finishes the work"
+        ) from error
+    except OSError:  # a file system without hard links
+        if target.exists():
+            raise
+        source.replace(target)
+        return
+    source.unlink()
 
 
 def _sync_directory(path: Path) -> None:

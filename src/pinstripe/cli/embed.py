@@ -1,6 +1,8 @@
 """`pinstripe embed`: a whole file of texts through a model."""
 
 import asyncio
+import os
+import threading
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from pinstripe.api import Opening
     from pinstripe.bulk import BulkJob, Progress, Summary, Survey
+    from pinstripe.models import Task
 
 __all__ = ["embed"]
 
@@ -40,7 +43,8 @@ def embed(
         int | None, typer.Option(min=1, help="Physical cores of each instance.", show_default="an equal share")
     ] = None,
     token_budget: Annotated[
-        int | None, typer.Option(min=1, help="Most tokens in a batch, padding included.", show_default="1024 a core")
+        int | None,
+        typer.Option(min=1, max=1 << 24, help="Most tokens in a batch, padding included.", show_default="1024 a core"),
     ] = None,
     field: Annotated[str, typer.Option(help="Field of a JSON object that holds the text.")] = "text",
     prompt: Annotated[
@@ -72,7 +76,7 @@ def embed(
 
     job = BulkJob(
         source=texts,
-        output=output,
+        output=Path(os.path.realpath(output)) if output.is_symlink() else output,
         field=field,
         prompt=prompt,
         bad_lines=choice(bad_lines, BadLines, "--bad-lines"),
@@ -104,22 +108,34 @@ def embed(
 
 async def _embed(opening: "Opening", job: "BulkJob", screen: "Console") -> "Summary":
     from pinstripe.api import AsyncModel  # noqa: PLC0415
-    from pinstripe.bulk import check_job, run_bulk, survey  # noqa: PLC0415
+    from pinstripe.bulk import check_job, run_bulk  # noqa: PLC0415
 
     check_job(job)
+    with _status(screen, "finding the model, exporting it if its engine needs that"):
+        prepared = await asyncio.to_thread(opening.prepare)
     with _status(screen, f"reading {job.source}"):
-        survey_of_file = await asyncio.to_thread(survey, job)
-    model = AsyncModel(opening)
-    with _status(screen, "starting the model, exporting it if its engine needs that"):
+        found = await _survey(job, prepared.network.task)
+    model = AsyncModel(lambda: prepared)
+    with _status(screen, "starting the model"):
         await model.open()
     try:
         _say(screen, f"{model.network.name} runs as {model.configuration.label}")
         for note in model.notes:
             _say(screen, f"note: {note}")
-        with _ProgressBar(survey_of_file, screen) as bar:
-            return await run_bulk(model, job, bar.show)
+        with _ProgressBar(found, screen) as bar:
+            return await run_bulk(model, job, found, bar.show)
     finally:
         await model.close()
+
+
+async def _survey(job: "BulkJob", task: "Task") -> "Survey":
+    from pinstripe.bulk import survey_texts  # noqa: PLC0415
+
+    stop = threading.Event()
+    try:
+        return await asyncio.to_thread(survey_texts, job, task, stop)
+    finally:
+        stop.set()  # Ctrl-C ends the wait, and this the thread
 
 
 class _ProgressBar:

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def run_to_the_end(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine; SIGTERM and SIGHUP cancel it as Ctrl-C does.
+    """Run a coroutine; SIGTERM and SIGHUP cancel it as Ctrl-C does, unless they are ignored.
 
     Raises:
         KeyboardInterrupt: One of them came, and the coroutine has ended.
@@ -21,6 +21,8 @@ def run_to_the_end(coroutine: Coroutine[Any, Any, T]) -> T:
         task = asyncio.current_task()
         if task is not None:
             for number in (signal.SIGTERM, signal.SIGHUP):
+                if signal.getsignal(number) is signal.SIG_IGN:  # as nohup has it
+                    continue
                 asyncio.get_running_loop().add_signal_handler(number, task.cancel)
         return await coroutine
 

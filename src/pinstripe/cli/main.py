@@ -68,7 +68,8 @@ def main() -> NoReturn:
     try:
         # Typer returns the code of an early end (help, version, Ctrl-C), and None when a command has run.
         code = app(standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed by whoever started us
+            sys.stdout.flush()
         sys.exit(code)
     except PinstripeError as error:
         _say(str(error))

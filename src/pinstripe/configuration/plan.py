@@ -21,7 +21,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     Attributes:
         format: Version of this format.
-        model: Directory, hub id or package, as on the command line.
+        model: Directory, hub id or package, as on the command line; one that begins with `./` or `../` is relative to
+            the plan.
         revision: Revision of a hub model.
         overrides: What the user says of the model.
         configuration: Engine, number of instances, cores of each; core counts and rules, never numbers of CPUs.

@@ -21,7 +21,7 @@ class TextSet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         sha256: Digest of its content, in hexadecimal.
         texts: Number of texts in it, at least 1.
         order: See `BatchRule`.
-        token_budget: Most tokens in a batch, padding included, at least 1; None for no such bound.
+        token_budget: Most tokens in a batch, padding included, 1 to 2^24; None for no such bound.
     """
 
     file: str
@@ -38,8 +38,8 @@ class TextSet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """
         if self.texts < 1:
             raise ConfigurationError(f"{self.file} holds no text; write one on each line")
-        if self.token_budget is not None and self.token_budget < 1:
-            raise ConfigurationError(f"a budget of {self.token_budget} tokens is out of range; use at least 1")
+        if self.token_budget is not None and not 1 <= self.token_budget <= 1 << 24:
+            raise ConfigurationError(f"a budget of {self.token_budget} tokens is out of range; use 1 to {1 << 24}")
 
 
 class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -91,6 +91,11 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if self.texts is None:
             return f"{self.scenario}, batch {self.shape} tokens"
         return f"{self.scenario}, {PurePath(self.texts.file).name} ({self.texts.texts:,} texts)"
+
+    @property
+    def subject(self) -> str:
+        """What identifies the title: equal for workloads whose results can be compared, whatever the file's name."""
+        return self.title if self.texts is None else f"{self.scenario}, {self.texts.sha256}"
 
     @property
     def batching(self) -> str:

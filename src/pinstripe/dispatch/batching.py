@@ -33,7 +33,8 @@ def make_batches(
         rule: How to batch.
         last_for: Number of instances, if these are the last texts for them: then no batch takes more than half of an
             instance's share of what is left (guided self-scheduling, Polychronopoulos and Kuck 1987), so that all
-            instances are busy until the end, and end together. None if more texts follow.
+            instances are busy until the end, and end together. None if more texts follow; one instance has nothing to
+            share, and takes full batches.
 
     Returns:
         Indices into `lengths`, an array a batch.
@@ -58,7 +59,7 @@ def padding_fraction(lengths: Sequence[int] | NDArray[np.integer[Any]], batches:
 def _budgets(lengths: NDArray[np.int64], rule: BatchRule, last_for: int | None) -> list[int]:
     """Return the most tokens of a batch that begins with each of these texts."""
     budgets = np.full(len(lengths), _NO_BOUND if rule.tokens is None else rule.tokens, dtype=np.int64)
-    if last_for is not None:
+    if last_for is not None and last_for > 1:
         left = np.cumsum(lengths[::-1])[::-1]
         budgets = np.minimum(budgets, np.maximum(left // (2 * last_for), _LEAST_TOKENS))
     return budgets.tolist()

@@ -15,12 +15,13 @@ from pinstripe.models.answers import (
 from pinstripe.models.artefacts import USUAL_GRAPHS, artefact_candidates
 from pinstripe.models.entities import Entity, group_entities
 from pinstripe.models.family import first_position
+from pinstripe.models.fingerprint import fingerprint
 from pinstripe.models.flops import forward_flops
 from pinstripe.models.head import Head, make_head
 from pinstripe.models.network import Activation, Dense, Network, PoolingMode, Similarity, Task
 from pinstripe.models.overrides import Overrides
 from pinstripe.models.source import resolve
-from pinstripe.models.text import Text
+from pinstripe.models.text import Text, check_several
 from pinstripe.models.tokenizer import Tokenizer, load_tokenizer
 from pinstripe.models.tokens import EncodedText, TokenBatch, TokenSources
 
@@ -48,7 +49,9 @@ __all__ = [
     "TokenSources",
     "Tokenizer",
     "artefact_candidates",
+    "check_several",
     "check_texts",
+    "fingerprint",
     "first_position",
     "forward_flops",
     "group_entities",

@@ -34,6 +34,7 @@ class Network(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         directory: Local directory in Hugging Face layout: `config.json`, safetensors, tokenizer files.
         revision: Commit of a hub model; None for any other source.
         fingerprint: Hex digest that changes whenever the configuration or the weights do; the key of caches.
+        tokenizer_fingerprint: Likewise of the tokenizer's files; empty where there are none, or in older records.
         model_type: Transformers' name of the family, such as `bert` or `distilbert`.
         task: What the model is for.
         vocab_size: Rows of the word-embedding table.
@@ -62,6 +63,7 @@ class Network(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     directory: str
     revision: str | None = None
     fingerprint: str
+    tokenizer_fingerprint: str = ""
     model_type: str
     task: Task
     vocab_size: int

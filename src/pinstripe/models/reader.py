@@ -23,7 +23,7 @@ from pinstripe.models.task import (
     read_labels,
     task_of_architecture,
 )
-from pinstripe.models.tokenizer_files import TokenizerConfig, read_tokenizer_config, token_id
+from pinstripe.models.tokenizer_files import TokenizerConfig, find_tokenizer_files, read_tokenizer_config, token_id
 from pinstripe.models.weights import find_weights, no_weights
 from pinstripe.models.word_embeddings import check_word_embeddings
 
@@ -48,11 +48,13 @@ def read_network(directory: Path, *, name: str, revision: str | None, overrides:
     _refuse_misplaced(task, overrides)
     pooling = _pooling(files, task, overrides)
     prompts = _prompts(files, overrides)
+    tokenizer_files = find_tokenizer_files(files.config_path.parent)
     return Network(
         name=name,
         directory=str(files.config_path.parent),
         revision=revision,
         fingerprint=fingerprint(files.identity()),
+        tokenizer_fingerprint=fingerprint(tokenizer_files) if tokenizer_files else "",
         model_type=shape.model_type,
         task=task,
         vocab_size=shape.vocab_size,

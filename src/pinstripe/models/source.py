@@ -66,6 +66,8 @@ def _is_hub_id(source: str) -> bool:
 
 def _local(source: str) -> Path:
     path = Path(os.path.expanduser(source))  # noqa: PTH111 - pathlib's raises for the home of an unknown user
+    if source != source.encode(errors="replace").decode():
+        raise ModelError(f"the name {source!r} is not UTF-8, as records and messages need; rename it, or make a link")
     if source and path.is_dir():
         return path.resolve()
     if source and path.exists():

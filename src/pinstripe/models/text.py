@@ -1,5 +1,6 @@
 """A text, or a pair of texts, and whether it is one."""
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from pinstripe.errors import UsageError
@@ -11,13 +12,15 @@ Text: TypeAlias = str | tuple[str, str]
 
 
 def check_several(texts: object) -> None:
-    """Raise if a single string was given where several texts are taken: it would be taken for its characters.
+    """Raise if what was given are not several texts: a single string would be taken for its characters.
 
     Raises:
-        UsageError: It was.
+        UsageError: They are not.
     """
     if isinstance(texts, str):
         raise UsageError("a single string was given where several texts are taken; put it into a list")
+    if not isinstance(texts, Iterable):
+        raise UsageError(f"{type(texts).__name__} was given where several texts are taken; give a list of them")
 
 
 def check_text(text: object, index: int) -> None:

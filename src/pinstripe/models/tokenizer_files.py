@@ -6,10 +6,18 @@ import msgspec
 
 from pinstripe.models.files import read_json
 
-__all__ = ["TokenizerConfig", "read_tokenizer_config", "read_vocabulary", "token_id"]
+__all__ = ["TokenizerConfig", "find_tokenizer_files", "read_tokenizer_config", "read_vocabulary", "token_id"]
 
 _NO_LIMIT_TOKENS = 10**9
 """From here on a `model_max_length` means that none was set; transformers writes int(1e30)."""
+
+
+_FILES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json")
+
+
+def find_tokenizer_files(directory: Path) -> list[Path]:
+    """Return the files in a model's directory that decide how texts become token ids."""
+    return [directory / name for name in _FILES if (directory / name).is_file()]
 
 
 class _Token(msgspec.Struct):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, Final, Protocol, cast
+from typing import Annotated, Any, Final, Protocol, TypeAlias, cast
 
 import msgspec
 
@@ -36,6 +36,9 @@ class TextFile:
         Args:
             path: The file.
             field: Name of the field that holds the text, in a file of JSON objects.
+
+        Raises:
+            TextError: The name is one that no such field can have.
         """
         self.path = path
         self._parse = _json_parser(field) if path.suffix.lower() in _JSON_SUFFIXES else _parse_plain
@@ -133,6 +136,10 @@ def _parse_plain(content: bytes) -> tuple[Text, None]:
     return content.decode(), None
 
 
+_Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""What all formats of results can hold."""
+
+
 class _JsonLine(Protocol):
     text: str
     text_pair: str | None
@@ -140,9 +147,11 @@ class _JsonLine(Protocol):
 
 
 def _json_parser(field: str) -> Callable[[bytes], tuple[Text, str | int | None]]:
+    if field in {"", "id", "text_pair"} or not field.isprintable() or not {'"', "\\"}.isdisjoint(field):
+        raise TextError(f"the field of the text cannot be {field!r}; name another one")
     line_type = msgspec.defstruct(
         "Line",
-        [("text", str), ("text_pair", str | None, None), ("id", str | int | None, None)],
+        [("text", str), ("text_pair", str | None, None), ("id", str | _Int64 | None, None)],
         rename=cast("Any", {"text": field}),
     )
     decode = msgspec.json.Decoder(line_type).decode
