@@ -4,6 +4,7 @@ import asyncio
 import os
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -101,7 +102,9 @@ def test_whatever_holds_the_texts(model: pinstripe.Model) -> None:
 def test_a_forked_process_is_told_to_open_its_own(model: pinstripe.Model) -> None:
     """The instances belong to the parent; a child that uses them learns that instead of waiting for ever."""
     reader, writer = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of forks beside threads
+        child = os.fork()
     if child == 0:
         try:
             model.encode("a")

@@ -17,7 +17,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 def pinstripe(tmp_path: Path) -> Run:
     """Run `pinstripe` in an empty directory."""
 
-    def run(*words: str, cwd: Path = tmp_path) -> "subprocess.CompletedProcess[str]":
+    def run(*words: str | bytes, cwd: Path = tmp_path) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             [sys.executable, "-c", "from pinstripe.cli import main; main()", *words],
             cwd=cwd,

@@ -25,7 +25,7 @@ def test_without_an_engine(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
     activity = Activity(duration_s=3.0, foreign_cpus=0.5, steal_cpus=0.0)
     monkeypatch.setattr(checkup, "measure_peak", measured)
-    monkeypatch.setattr(checkup, "watch", lambda _: activity)
+    monkeypatch.setattr(checkup, "watch", lambda _duration_s, _sleep: activity)
     seen, details = checkup.check_up(Observations(machine=c5_metal(), engines={"openvino": {"openvino": None}}))
 
     assert (seen.activity, seen.noise_percent) == (activity, None)
@@ -38,7 +38,7 @@ def test_without_an_engine(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 def test_ctrl_c(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Ctrl-C says that nothing was kept, and goes on to end the command."""
 
-    def interrupted(_: float) -> Activity:
+    def interrupted(_duration_s: float, _sleep: object) -> Activity:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(checkup, "watch", interrupted)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from pinstripe.cli.core_map import core_map
-from pinstripe.machine import Machine, read_machine, read_offline
+from pinstripe.machine import Machine, Node, read_machine, read_offline
 from pinstripe.testing import machines
 from pinstripe.testing.dumps import unpack_dump
 
@@ -116,6 +116,15 @@ def test_pictures(name: str, expected: list[str | None]) -> None:
     lines = drawn(KNOWN[name])
     assert [line for line, wanted in zip(lines, expected, strict=False) if wanted] == [e for e in expected if e]
     assert len(lines) == 3
+
+
+def test_what_has_no_package_is_in_none() -> None:
+    """Memory without cores, and CPUs that are off, do not look as if they were in the last package."""
+    machine = machines.uniform(packages=2)
+    extra = [Node(id=number, cpus=(), memory_bytes=5 << 30) for number in (7, 9)]
+    lines = drawn(replace(machine, nodes=(*machine.nodes, *extra), allowed_nodes=(0, 1, 7, 9)), (90, 91))
+    assert [line.split()[0] for line in lines[1:-1]] == ["0", "1", "-", "-", "-"]
+    assert [line.split()[1] for line in lines[3:-1]] == ["7", "9", "-"]
 
 
 def test_caches_are_apart() -> None:

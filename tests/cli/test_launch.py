@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -93,6 +94,7 @@ def test_output_as_it_comes(pinstripe: Run) -> None:
     ("words", "code", "said"),
     [
         (("--", "no-such-program"), 1, "cannot execute 'no-such-program' (No such file or directory)"),
+        (("--", b"a\xff"), 1, "cannot execute 'a\\xff' (No such file or directory)"),
         (("--", "/proc/version"), 1, "cannot execute '/proc/version' (Permission denied)"),
         ((), 2, "Missing argument"),
         (("--memory", "far", "--", "true"), 2, "--memory 'far' is not known; use one of auto, preferred"),
@@ -100,7 +102,7 @@ def test_output_as_it_comes(pinstripe: Run) -> None:
         (("--output-dir", "/proc/none", "--", "true"), 2, "cannot create /proc/none"),
     ],
 )
-def test_what_cannot_be_done_is_one_line(pinstripe: Run, words: tuple[str, ...], code: int, said: str) -> None:
+def test_what_cannot_be_done_is_one_line(pinstripe: Run, words: tuple[str | bytes, ...], code: int, said: str) -> None:
     """With what to do next."""
     finished = pinstripe("launch", *words)
     assert finished.returncode == code
@@ -156,3 +158,64 @@ def test_help_teaches_with_an_example(pinstripe: Run) -> None:
     finished = pinstripe("launch", "--help")
     assert finished.returncode == 0
     assert "Example: pinstripe launch --instances 2 --cores 1 -- python" in finished.stdout
+
+
+def test_a_word_that_is_not_text(pinstripe: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    r"""A byte that is not UTF-8 is `\xff` in JSON and in notes, and a shell's `$'...'` in what can be pasted."""
+    monkeypatch.setenv("OMP_NUM_THREADS", os.fsdecode(b"7\xff"))
+    command = (
+        *ONE,
+        "--dry-run",
+        "--",
+        "touch",
+        str(tmp_path / "caf\u00e9"),
+        str(tmp_path / os.fsdecode(b"it's \\ \xffa")),
+    )
+    (instance,) = json.loads(pinstripe("launch", *ONE, "--json", *command[2:]).stdout)["instances"]
+    assert instance["argv"] == ["touch", str(tmp_path / "caf\u00e9"), str(tmp_path) + "/it's \\ \\xffa"]
+
+    shown = pinstripe("launch", *command).stdout
+    assert "note: OMP_NUM_THREADS=7\\xff is set here" in shown
+    assert "-- env $'OMP_NUM_THREADS=7\\xff' CMD" in shown
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("there is no bash to read it")
+    subprocess.run([bash, "-c", shown.splitlines()[1]], check=True)
+    names = sorted(os.fsencode(path.name) for path in tmp_path.iterdir())
+    assert names == [b"caf\xc3\xa9", b"it's \\ \xffa"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"echo words\n", "(Exec format error): it is no program of this machine, nor does it begin with a #! line"),
+        (b"", "(Exec format error): it is no program of this machine"),
+        (b"#!/no/such [thing]\r\n", "the interpreter in its first line, '#!/no/such [thing]\\r', is not"),
+        (b"#!/no/\xff\n", "the interpreter in its first line, '#!/no/\\xff', is not"),
+    ],
+)
+def test_scripts_that_cannot_be_executed(
+    pinstripe: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, said: str
+) -> None:
+    """The message is about the line that is wrong or missing, and no empty log is left."""
+    script = tmp_path / "the-script"
+    script.write_bytes(content)
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for name in (str(script), script.name):
+        finished = pinstripe("launch", *ONE, "--output-dir", "logs", "--", name)
+
+        assert finished.returncode == 1
+        assert said in finished.stderr
+        assert finished.stderr.count("\n") == 1
+        assert list((tmp_path / "logs").iterdir()) == []
+
+
+@TWO
+def test_no_log_is_left_beside_one_that_exists(pinstripe: Run, tmp_path: Path) -> None:
+    """What is refused leaves the directory as it was."""
+    (tmp_path / "instance-1.log").write_text("mine")
+    finished = pinstripe("launch", "--instances", "2", "--output-dir", str(tmp_path), "--", "echo", "words")
+    assert finished.returncode == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["instance-1.log"]
+    assert (tmp_path / "instance-1.log").read_text() == "mine"

@@ -88,3 +88,25 @@ def test_damage_inside_is_not_passed_over(pinstripe: Run, tiny_model: Path, tmp_
     assert finished.returncode == 1
     assert "line 1 of mine.jsonl is not a record" in finished.stderr
     assert (tmp_path / "mine.jsonl").read_text() == "hello\n"
+
+
+def test_texts_that_were_renamed_or_changed(pinstripe: Run, tiny_model: Path, tmp_path: Path) -> None:
+    """Under another name the same texts are there already, in one table; changed texts are refused by name."""
+    (tiny_model / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n")
+    first, second, path = tmp_path / "first.txt", tmp_path / "second.txt", tmp_path / "mine.jsonl"
+    first.write_text("a a a\na\n")
+    words = ("bench", str(tiny_model), "--engine", "fake", "--repeats", "1", "--scenario", "offline", *QUICK)
+    pinstripe(*words, "--texts", "first.txt", "--output", "mine.jsonl")
+    first.rename(second)
+    renamed = pinstripe(*words, "--texts", "second.txt", "--batch", "1,2", "--resume", "mine.jsonl")
+
+    assert "2 of 2 measurements kept" in renamed.stderr
+    assert [record.workload.batch for record in read_records(path)] == [1, 2]
+    assert renamed.stdout.count("configuration ") == 1
+    content = path.read_bytes()
+    second.write_text("a a\na\n")
+    changed = pinstripe(*words, "--texts", "second.txt", "--resume", "mine.jsonl")
+    assert changed.returncode == 2
+    assert "the texts changed since (2 of first.txt" in changed.stderr
+    assert "now 2 of second.txt" in changed.stderr
+    assert path.read_bytes() == content

@@ -182,6 +182,39 @@ def test_far_memory(look: Look) -> None:
     assert "far-memory" not in look(with_nodes(allowed_nodes=(1,), allowed=(2, 3)))
 
 
+def test_cores_without_a_known_node(look: Look) -> None:
+    """They are not near to the memory that the others are near to; where nothing is known, nothing is said."""
+    machine = with_nodes()
+    lost = tuple(replace(core, node=None) if core.cpus < (2,) else core for core in machine.cores)
+    found = look(replace(machine, cores=lost, nodes=machine.nodes[1:], allowed_nodes=(1,)))
+    assert "nodes" not in found
+    assert found["far-memory"].title == "2 cores of ours without memory of their own"
+    assert found["far-memory"].seen == "no node is known for CPUs 0-1"
+    assert look(replace(machine, cores=lost, allowed=(2, 3)))["nodes"].severity == "good"
+
+    all_lost = tuple(replace(core, node=None) for core in machine.cores)
+    assert not {"nodes", "far-memory"} & look(replace(machine, cores=all_lost, nodes=(), allowed_nodes=())).keys()
+
+
+def test_several_nodes_and_an_unknown_one(look: Look) -> None:
+    """All are counted."""
+    machine = uniform(nodes_per_package=3, cores_per_node=2)
+    lost = tuple(replace(core, node=None) if core.node == 2 else core for core in machine.cores)
+    assert (
+        look(replace(machine, cores=lost))["nodes"].seen == "node 0: 2 cores; node 1: 2 cores; no known node: 2 cores"
+    )
+
+
+def test_memory_on_nodes_without_cores_alone(look: Look) -> None:
+    """Nobody is told to prefer cores that do not exist."""
+    empty = tuple(replace(node, memory_bytes=0) for node in with_nodes().nodes)
+    extra = Node(id=7, cpus=(0, 1), memory_bytes=1 << 34)
+    found = look(with_nodes(nodes=(*empty, extra), allowed_nodes=(0, 1, 7)))["far-memory"]
+    assert "no choice among our cores helps" in (found.remedy or "")
+    half = look(with_nodes(nodes=(empty[0], with_nodes().nodes[1], extra), allowed_nodes=(0, 1, 7)))["far-memory"]
+    assert "prefer cores on nodes with memory" in (half.remedy or "")
+
+
 def test_unknown_memory_is_not_far(look: Look) -> None:
     """A copy that says nothing of memory is not a machine without any."""
     nodes = tuple(replace(node, memory_bytes=0) for node in with_nodes().nodes)

@@ -36,6 +36,20 @@ def test_governor(look: Look, driver: str, governor: str, severity: str) -> None
     assert look(power=Power(drivers=(driver,), governors=(governor,)))["governor"].severity == severity
 
 
+@pytest.mark.parametrize(
+    ("capped", "title", "seen"),
+    [
+        ((0, 1, 2, 3), "The clock is capped at 31%", "scaling_max_freq below cpuinfo_max_freq"),
+        ((3,), "The clock is capped, at worst at 31%", "scaling_max_freq below cpuinfo_max_freq, the most on CPU 3"),
+    ],
+)
+def test_clock_cap_of_some(look: Look, capped: tuple[int, ...], title: str, seen: str) -> None:
+    """Where CPUs are capped differently, those that are the worst are named."""
+    finding = look(power=Power(cap=0.313, capped=capped))["clock-cap"]
+    assert finding.title.startswith(title)
+    assert finding.seen == seen
+
+
 def test_no_scaling(look: Look) -> None:
     """Where the kernel does not scale, as in guests, nothing is said of clocks."""
     assert not {"governor", "boost", "energy-preference", "clock-cap"} & look().keys()
@@ -121,6 +135,33 @@ def test_steal(look: Look, steal_s: int, now: float, severity: str | None) -> No
     )
     found = look(counters=counters, activity=busy(0.0, now)).get("steal")
     assert (found and found.severity) == severity
+
+
+@pytest.mark.parametrize(
+    ("idle", "now", "severity"),
+    [
+        # Ticks of a POWER7 as its own /proc/stat says: 115628 stolen of 293648 that were wanted, 5318194608 idle.
+        (5_318_194_608, None, "note"),
+        (5_318_194_608, 0.0, "note"),
+        (5_318_194_608, 2.0, "problem"),
+        # A tenth of the time was wanted.
+        (2_642_832, None, "problem"),
+        (None, None, "problem"),
+    ],
+)
+def test_steal_of_an_idle_machine(look: Look, idle: int | None, now: float | None, severity: str) -> None:
+    """Of the few ticks of an idle machine, those that were stolen say little; what is stolen now, much."""
+    tick_ns = 10**7
+    counters = Counters(
+        nr_periods=None,
+        nr_throttled=None,
+        throttled_ns=None,
+        steal_ns=115_628 * tick_ns,
+        busy_ns=178_020 * tick_ns,
+    )
+    activity = None if now is None else busy(0.0, now)
+    found = look(counters=counters, activity=activity, idle_ns=None if idle is None else idle * tick_ns)["steal"]
+    assert (found.severity, found.certainty) == (severity, "possible" if severity == "note" else "certain")
 
 
 def test_activity_leaves_out_ourselves() -> None:

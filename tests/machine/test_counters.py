@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pinstripe.errors import MachineError
-from pinstripe.machine import Counters, read_counters
+from pinstripe.machine import Counters, read_counters, read_idle_ns
 
 Grow = Callable[[Mapping[str, str]], Path]
 
@@ -38,9 +38,16 @@ def test_steal_and_busy_of_allowed_cpus(grow: Grow, four_cpus: dict[str, str]) -
     stat = "cpu  999 999 999 999 999 999 999 999 999 999\n"
     stat += "".join(f"cpu{cpu} 1{cpu} 2 3 1000 500 4 5 6{cpu} 7 8\n" for cpu in range(4))
     files = {"proc/stat": stat + "intr 1 2 3\n", "proc/self/status": "Cpus_allowed_list:\t1,3\n"}
-    counters = read_counters(grow(four_cpus | files))
+    root = grow(four_cpus | files)
+    counters = read_counters(root)
     assert counters.busy_ns == (11 + 2 + 3 + 4 + 5 + 13 + 2 + 3 + 4 + 5) * TICK_NS
     assert counters.steal_ns == (61 + 63) * TICK_NS
+    assert read_idle_ns(root) == 2 * (1000 + 500) * TICK_NS
+
+
+def test_idle_time_is_unknown_without_columns(grow: Grow, four_cpus: dict[str, str]) -> None:
+    """As steal and busy time are."""
+    assert read_idle_ns(grow(four_cpus)) is None
 
 
 def test_steal_and_busy_of_the_cpus_asked_for(grow: Grow, four_cpus: dict[str, str]) -> None:

@@ -35,7 +35,7 @@ def test_policies_of_allowed_cpus(grow: Grow, four_cpus: dict[str, str]) -> None
         "cpufreq/policy2", affected_cpus="2 3", scaling_governor="performance", scaling_max_freq="1000000", **common
     )
     power = read_power(grow(files))
-    assert power == Power(drivers=("intel_pstate",), governors=("powersave",), boost=False, cap=0.75)
+    assert power == Power(drivers=("intel_pstate",), governors=("powersave",), boost=False, cap=0.75, capped=(1,))
 
 
 def test_old_kernel(grow: Grow, four_cpus: dict[str, str]) -> None:
@@ -67,3 +67,14 @@ def test_dumps(dumps: Dumps, name: str, driver: str, governor: str) -> None:
     """Real machines' drivers and governors are found, in new and old layouts."""
     power = read_power(dumps[name][0])
     assert (power.drivers, power.governors) == ((driver,), (governor,))
+
+
+def test_clusters_capped_differently(grow: Grow, four_cpus: dict[str, str]) -> None:
+    """The share of each policy is of its own highest; the CPUs of the lowest are those that are capped."""
+    files = dict(four_cpus)
+    for cpus, limit, highest in (("0 1", 1_017_600, 2_016_000), ("2", 1_056_000, 2_803_200), ("3", 998_400, 3_187_200)):
+        frequencies = {"scaling_max_freq": str(limit), "cpuinfo_max_freq": str(highest)}
+        files |= policy(f"cpufreq/policy{cpus[0]}", affected_cpus=cpus, **frequencies)
+    power = read_power(grow(files))
+    assert power.cap == pytest.approx(0.3133, abs=1e-4)
+    assert power.capped == (3,)

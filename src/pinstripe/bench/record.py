@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from pinstripe.bench.measurement import Measurement
 from pinstripe.bench.scenarios import Limits
@@ -97,8 +98,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def trial_key(configuration: Configuration, workload: Workload) -> bytes:
-    """Return what tells one trial from another; equal in all its repeats."""
-    return msgspec.json.encode((configuration, workload))
+    """Return what tells one trial from another; equal in all its repeats, also when the file of texts was renamed."""
+    texts = workload.texts and replace(workload.texts, file="")
+    return msgspec.json.encode((configuration, replace(workload, texts=texts)))
 
 
 class RecordFile:

@@ -2,17 +2,19 @@
 
 import asyncio
 import platform
+import threading
 from collections.abc import Callable
 from typing import Any, Final
 
 from msgspec.structs import replace
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pinstripe.bench import Host, Limits, Session
 from pinstripe.bench.noise import NoiseFloor, measure_noise
+from pinstripe.cli.console import standard_error
+from pinstripe.cli.interrupting import run_to_the_end
 from pinstripe.configuration import Configuration, Workload
-from pinstripe.diagnosis import Observations
+from pinstripe.diagnosis import Activity, Observations
 from pinstripe.diagnosis.activity import watch
 from pinstripe.engines import engine, prepare
 from pinstripe.errors import PinstripeError
@@ -40,10 +42,10 @@ def check_up(seen: Observations) -> tuple[Observations, dict[str, Any]]:
         and `peak_probes`.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C.
+        KeyboardInterrupt: Ctrl-C, SIGTERM or SIGHUP.
     """
-    screen = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(20), TimeElapsedColumn())
+    screen = standard_error()
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(20), TimeElapsedColumn())
     try:
         with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
             task = progress.add_task("watching the neighbours", total=1 + 2 * _ROUNDS + len(_PRECISIONS))
@@ -51,12 +53,16 @@ def check_up(seen: Observations) -> tuple[Observations, dict[str, Any]]:
             def step(description: str) -> None:
                 progress.update(task, advance=1, description=description)
 
-            activity = watch(_WATCH_S)
-            noise, reason = asyncio.run(_noise(seen, step))
-            peaks = asyncio.run(_peaks(seen.machine, step))
+            return run_to_the_end(_check_up(seen, step))
     except KeyboardInterrupt:
-        screen.print("stopped; nothing was kept, as doctor writes no records", highlight=False)
+        screen.print("stopped; nothing was kept, as doctor writes no records")
         raise
+
+
+async def _check_up(seen: Observations, step: Callable[[str], None]) -> tuple[Observations, dict[str, Any]]:
+    activity = await _activity()
+    noise, reason = await _noise(seen, step)
+    peaks = await _peaks(seen.machine, step)
     measured = replace(
         seen,
         activity=activity,
@@ -64,6 +70,15 @@ def check_up(seen: Observations) -> tuple[Observations, dict[str, Any]]:
         peaks={peak.precision: peak.gflops for peak in peaks},
     )
     return measured, {"noise": noise, "noise_reason": reason, "peak_probes": peaks}
+
+
+async def _activity() -> Activity:
+    """Watch for a while, in another thread: that can be ended at any time."""
+    ended = threading.Event()
+    try:
+        return await asyncio.to_thread(watch, _WATCH_S, ended.wait)
+    finally:
+        ended.set()
 
 
 async def _noise(seen: Observations, step: Callable[[str], None]) -> tuple[NoiseFloor | None, str | None]:

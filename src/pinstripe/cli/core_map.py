@@ -9,7 +9,7 @@ from rich.text import Text
 from pinstripe.cli.core_layout import Row, blocks, cpu_ranges, row_lengths, rows
 from pinstripe.machine import Core, Machine, Node
 
-__all__ = ["core_map"]
+__all__ = ["SQUARES", "core_map"]
 
 _GIB: Final = 1 << 30
 _FEW_GIB: Final = 10
@@ -28,6 +28,14 @@ _EFFICIENT: Final = _State("ours, efficiency core", "▪", "e", "cyan")
 _ISOLATED: Final = _State("ours, isolated", "i", "i", "yellow")
 _OTHERS: Final = _State("not ours", "·", ".", "dim")
 _OFFLINE: Final = _State("offline", "×", "x", "red")  # noqa: RUF001 - a cross is meant
+_STATES: Final = (_OURS, _EFFICIENT, _ISOLATED, _OTHERS, _OFFLINE)
+
+SQUARES: Final = "".join(state.square for state in _STATES)
+"""The signs that a terminal needs for a map with squares."""
+
+_NO_PACKAGE: Final = "-"
+"""Memory without cores, and CPUs that are off: nobody says where they belong."""
+_MEMORY_ONLY: Final = Text("memory only", "dim")
 
 
 class _Line(NamedTuple):
@@ -81,11 +89,11 @@ def _lines(machine: Machine, offline: Sequence[int], length: int, *, squares: bo
             )
     homes = {core.node for core in machine.cores}
     alone = [node for node in machine.nodes if node.id not in homes and node.memory_bytes]
-    lines += [_Line("", str(node.id), _memory(machine, node), "", Text("memory only", "dim")) for node in alone]
+    lines += [_Line(_NO_PACKAGE, str(node.id), _memory(machine, node), "", _MEMORY_ONLY) for node in alone]
     for start in range(0, len(offline), length):
         cpus = list(offline[start : start + length])
         signs = Text(" ".join([_sign(_OFFLINE, squares=squares)] * len(cpus)), _OFFLINE.style)
-        lines.append(_Line("", "", "", cpu_ranges(cpus), signs))
+        lines.append(_Line(_NO_PACKAGE, _NO_PACKAGE, "", cpu_ranges(cpus), signs))
     return lines
 
 
@@ -128,7 +136,7 @@ def _sign(state: _State, *, squares: bool) -> str:
 def _legend(machine: Machine, offline: Sequence[int], lines: Sequence[_Line], *, squares: bool) -> Text:
     present = {_state(machine, core, cpu) for core in machine.cores for cpu in core.cpus}
     present |= {_OFFLINE} if offline else set()
-    ordered = [state for state in (_OURS, _EFFICIENT, _ISOLATED, _OTHERS, _OFFLINE) if state in present]
+    ordered = [state for state in _STATES if state in present]
     parts = [Text.assemble((_sign(state, squares=squares), state.style), f" {state.name}") for state in ordered]
     if any(len(core.cpus) > 1 for core in machine.cores):
         parts.append(Text("touching: CPUs of one core"))

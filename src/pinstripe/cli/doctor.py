@@ -37,8 +37,7 @@ def doctor(
     Example: pinstripe doctor -v
     """
     # Here and in the other commands: what `pinstripe --help` has no use for is imported where it is used.
-    from rich.console import Console  # noqa: PLC0415
-
+    from pinstripe.cli.console import print_json, standard_output  # noqa: PLC0415
     from pinstripe.cli.findings import print_findings, print_machine  # noqa: PLC0415
     from pinstripe.diagnosis import diagnose, observe  # noqa: PLC0415
 
@@ -52,18 +51,18 @@ def doctor(
         seen, measured = check_up(seen)
     findings = diagnose(seen)
     if as_json:
-        typer.echo(_json({**_described(seen), **measured, "findings": findings}))
+        print_json({**_described(seen), **measured, "findings": findings})
         return
-    console = Console()
+    console = standard_output()
     print_machine(seen, console)
     print_findings(findings, console, everything=everything)
     if seen.activity is None:
-        console.print(f"not looked at, in a copy: {', '.join(_LIVE_ONLY)}", style="dim", highlight=False)
+        console.print(f"not looked at, in a copy: {', '.join(_LIVE_ONLY)}", style="dim")
     if measured.get("noise_reason"):
-        console.print(f"noise not measured: {measured['noise_reason']}", style="dim", highlight=False)
+        console.print(f"noise not measured: {measured['noise_reason']}", style="dim")
     reason, command = _next_step(seen, root)
-    console.print(f"\nnext: {reason}", highlight=False)
-    console.print(f"  {command}", style="cyan", highlight=False, soft_wrap=True)
+    console.print(f"\nnext: {reason}")
+    console.print(f"  {command}", style="cyan", soft_wrap=True)
 
 
 def _described(seen: "Observations") -> dict[str, Any]:
@@ -75,15 +74,11 @@ def _described(seen: "Observations") -> dict[str, Any]:
     return described
 
 
-def _json(value: Any) -> str:
-    import msgspec  # noqa: PLC0415
-
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-
-
 def _next_step(seen: "Observations", root: Path) -> tuple[str, str]:
+    from pinstripe.cli.shell import shell_word  # noqa: PLC0415
+
     if seen.engines is None:
-        return "see where instances would go", f"pinstripe place --root {root}"
+        return "see where instances would go", f"pinstripe place --root {shell_word(str(root))}"
     ready = [name for name, needed in seen.engines.items() if all(needed.values())]
     if not ready:
         return "install an engine, such as", "pip install torch transformers"

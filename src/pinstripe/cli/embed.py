@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Self
 
 import typer
 
+from pinstripe.cli.console import print_json, standard_error
 from pinstripe.cli.model_options import OverrideOption, Revision, read_overrides
 from pinstripe.cli.options import Json, choice
 
@@ -65,9 +66,6 @@ def embed(
 
     Example: pinstripe embed sentence-transformers/all-MiniLM-L6-v2 texts.jsonl -o vectors.parquet
     """
-    import msgspec  # noqa: PLC0415
-    from rich.console import Console  # noqa: PLC0415
-
     from pinstripe.api import Opening  # noqa: PLC0415
     from pinstripe.bulk import BadLines, BulkJob, rows_kept, workspace_path  # noqa: PLC0415
     from pinstripe.cli.interrupting import run_to_the_end  # noqa: PLC0415
@@ -91,7 +89,7 @@ def embed(
         revision=revision,
         overrides=read_overrides(override or []) if override else None,
     )
-    screen = Console(stderr=True)
+    screen = standard_error()
     started = time.monotonic()
     try:
         summary = run_to_the_end(_embed(opening, job, screen))
@@ -100,7 +98,7 @@ def embed(
             _say(screen, f"{kept:,} texts are kept in {workspace_path(job.output)}; the same command goes on with them")
         raise
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(summary), indent=2).decode())
+        print_json(summary)
         return
     for line in _lines(summary, job, time.monotonic() - started):
         _say(screen, line)
@@ -150,8 +148,8 @@ class _ProgressBar:
         columns = (
             BarColumn(20),
             TaskProgressColumn(),
-            TextColumn("{task.fields[texts]}"),
-            TextColumn("{task.fields[rate]}"),
+            TextColumn("{task.fields[texts]}", markup=False),
+            TextColumn("{task.fields[rate]}", markup=False),
             TimeRemainingColumn(),
         )
         self._texts = survey.texts
@@ -199,4 +197,4 @@ def _status(screen: "Console", text: str) -> "AbstractContextManager[object]":
 
 
 def _say(screen: "Console", text: str) -> None:
-    screen.print(text, highlight=False, soft_wrap=True, markup=False)
+    screen.print(text, soft_wrap=True)

@@ -7,7 +7,8 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from pinstripe.cli.core_map import core_map
+from pinstripe.cli.console import can_show
+from pinstripe.cli.core_map import SQUARES, core_map
 from pinstripe.diagnosis import Finding, Observations, Severity
 from pinstripe.machine import Machine, format_cpu_list
 from pinstripe.placement.cores import cut_to
@@ -26,10 +27,10 @@ def print_machine(seen: Observations, console: Console) -> None:
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
     for name, value in _headline(seen):
-        table.add_row(name, value)
-    squares = console.encoding.lower().startswith("utf")
+        table.add_row(name, Text(value))
+    squares = can_show(SQUARES, console.encoding)
     picture, legend = core_map(seen.machine, seen.offline, width=console.width, squares=squares)
-    console.print(table, "", picture, legend, "", sep="\n", highlight=False)
+    console.print(table, "", picture, legend, "", sep="\n")
 
 
 def print_findings(findings: Sequence[Finding], console: Console, *, everything: bool) -> None:
@@ -50,11 +51,11 @@ def print_findings(findings: Sequence[Finding], console: Console, *, everything:
             table.add_row(Text(finding.severity, _STYLES[finding.severity]), content)
             if explained:
                 table.add_row()
-    console.print(table, highlight=False)
+    console.print(table)
     good = sum(finding.severity == "good" for finding in findings)
     if not everything:
         things = "1 thing is as it should" if good == 1 else f"{good} things are as they should"
-        console.print(f"{things} be; -v lists them, and explains the notes", style="dim", highlight=False)
+        console.print(f"{things} be; -v lists them, and explains the notes", style="dim")
 
 
 def _headline(seen: Observations) -> list[tuple[str, str]]:

@@ -1,16 +1,16 @@
 """`pinstripe launch`: any program, pinned as workers are."""
 
 import os
-import sys
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pinstripe.cli.launch_report import plan_json, plan_lines, print_summary, replaced_variables
+from pinstripe.cli.console import print_json
+from pinstripe.cli.launch_report import plan, plan_lines, print_summary, replaced_variables
 from pinstripe.cli.options import Bind, CoreKindOption, Reserve, SmtOption, StrategyOption, choice
-from pinstripe.errors import UsageError
+from pinstripe.errors import PinstripeError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -89,7 +89,10 @@ def launch(
     placement = place(machine, wish)
     requests = launch_requests(command, placement, machine, os.environ, memory_policy=memory_policy)
     if dry_run:
-        typer.echo(plan_json(placement, requests) if as_json else "\n".join(plan_lines(placement, requests)))
+        if as_json:
+            print_json(plan(placement, requests))
+        else:
+            typer.echo("\n".join(plan_lines(placement, requests)))
         return
     if not quiet:
         for note in (*placement.warnings, *replaced_variables(requests)):
@@ -111,6 +114,7 @@ def _run(
 ) -> "GroupResult":
     from pinstripe.runtime import Group, end_requests  # noqa: PLC0415
 
+    _open_standard_streams()
     spare = placement.idle or placement.reserved
     if spare:
         os.sched_setaffinity(0, spare)  # copying output should not take time from what is measured
@@ -120,31 +124,53 @@ def _run(
         return group.run(logged, _prefixes(len(requests)) if prefixed else None)
 
 
+def _open_standard_streams() -> None:
+    """Put nothing in the place of those that the shell has closed (`>&-`): the next file would take their numbers."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # it gets the lowest free number
+
+
 @contextmanager
 def _log_files(directory: Path | None, requests: "Sequence[StartRequest]") -> "Iterator[Sequence[StartRequest]]":
-    """Give the requests with a new file each as their output, if there is a directory."""
+    """Give the requests with a new file each as their output, if there is a directory.
+
+    When they cannot be started, the files without a word in them are removed.
+    """
     import msgspec  # noqa: PLC0415
 
     if directory is None:
         yield requests
         return
-    with ExitStack() as files:
-        logged = []
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-            for index, request in enumerate(requests):
-                file = files.enter_context((directory / f"instance-{index}.log").open("xb"))
-                logged.append(msgspec.structs.replace(request, output=file.fileno()))
-        except OSError as error:
-            raise UsageError(
-                f"cannot create {error.filename} ({error.strerror}); name a directory without such files, or move them"
-            ) from error
-        yield logged
+    logs: list[Path] = []
+    try:
+        with ExitStack() as files:
+            logged = []
+            try:
+                directory.mkdir(parents=True, exist_ok=True)
+                for index, request in enumerate(requests):
+                    log = directory / f"instance-{index}.log"
+                    file = files.enter_context(log.open("xb"))
+                    logs.append(log)
+                    logged.append(msgspec.structs.replace(request, output=file.fileno()))
+            except OSError as error:
+                raise UsageError(
+                    f"cannot create {error.filename} ({error.strerror}); name a directory without such files, or move "
+                    "them"
+                ) from error
+            yield logged
+    except PinstripeError:
+        for log in logs:
+            if log.exists() and not log.stat().st_size:
+                log.unlink()
+        raise
 
 
 def _prefixes(count: int) -> list[bytes]:
     width = len(str(count - 1))
     plain = [f"[{index:{width}}] " for index in range(count)]
-    if not sys.stdout.isatty() or not sys.stderr.isatty() or "NO_COLOR" in os.environ:
+    if not (os.isatty(1) and os.isatty(2)) or "NO_COLOR" in os.environ:
         return [text.encode() for text in plain]
     return [f"\x1b[{_COLOURS[index % len(_COLOURS)]}m{text}\x1b[0m".encode() for index, text in enumerate(plain)]

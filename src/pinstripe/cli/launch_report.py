@@ -1,10 +1,11 @@
 """What `pinstripe launch` says: the plan, and what became of it."""
 
 import os
-import shlex
 from typing import TYPE_CHECKING
 
 import typer
+
+from pinstripe.cli.shell import readable, shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -12,30 +13,29 @@ if TYPE_CHECKING:
     from pinstripe.placement import Placement
     from pinstripe.runtime import GroupResult, MemberResult, MemoryPolicyEffect, StartRequest
 
-__all__ = ["plan_json", "plan_lines", "print_summary", "replaced_variables"]
+__all__ = ["plan", "plan_lines", "print_summary", "replaced_variables"]
 
 
 def replaced_variables(requests: "Sequence[StartRequest]") -> list[str]:
     """Return what to say of variables of this shell that the instances don't get as they are."""
     return [
-        f"{name}={os.environ[name]} is set here and {'removed' if value is None else f'replaced by {value}'} for the "
-        f"instances; to have it there, write -- env {name}={os.environ[name]} CMD"
+        f"{name}={readable(os.environ[name])} is set here and "
+        f"{'removed' if value is None else f'replaced by {value}'} for the instances; to have it there, "
+        f"write -- env {shell_word(f'{name}={os.environ[name]}')} CMD"
         for name, value in requests[0].environment.items()
         if os.environ.get(name, value) != value and not name.startswith("PINSTRIPE_")
     ]
 
 
-def plan_json(placement: "Placement", requests: "Sequence[StartRequest]") -> str:
-    """Return what would be started, as JSON."""
-    import msgspec  # noqa: PLC0415
-
+def plan(placement: "Placement", requests: "Sequence[StartRequest]") -> dict[str, object]:
+    """Return what would be started, for JSON."""
     from pinstripe.runtime import expect  # noqa: PLC0415
 
-    plan = {
+    return {
         "instances": [
             {
                 "index": index,
-                "argv": request.argv,
+                "argv": [readable(word) for word in request.argv],
                 "cpus": request.cpus,
                 "nodes": request.nodes,
                 "memory": expect(request.memory_policy, request.nodes),
@@ -47,7 +47,6 @@ def plan_json(placement: "Placement", requests: "Sequence[StartRequest]") -> str
         "reserved": placement.reserved,
         "warnings": placement.warnings,
     }
-    return msgspec.json.format(msgspec.json.encode(plan), indent=2).decode()
 
 
 def plan_lines(placement: "Placement", requests: "Sequence[StartRequest]") -> list[str]:
@@ -61,7 +60,7 @@ def plan_lines(placement: "Placement", requests: "Sequence[StartRequest]") -> li
         )
         removed = [word for name, value in request.environment.items() if value is None for word in ("-u", name)]
         given = [f"{name}={value}" for name, value in request.environment.items() if value is not None]
-        lines.append("    " + shlex.join(["env", *removed, *given, *request.argv]))
+        lines.append("    " + " ".join(map(shell_word, ["env", *removed, *given, *request.argv])))
     return [*lines, *(f"note: {note}" for note in (*placement.warnings, *replaced_variables(requests)))]
 
 

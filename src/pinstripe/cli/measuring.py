@@ -3,8 +3,8 @@
 import platform
 import signal
 import uuid
-from collections.abc import Callable, Collection, Sequence
-from contextlib import aclosing, nullcontext
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import aclosing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
@@ -21,6 +21,7 @@ from pinstripe.bench import (
     RecordFile,
     Session,
     Skipped,
+    TokenizedTexts,
     check_resumable,
     make_grid,
     read_records,
@@ -28,7 +29,9 @@ from pinstripe.bench import (
     tokenize,
     trial_key,
 )
+from pinstripe.cli.console import standard_error
 from pinstripe.cli.interrupting import run_to_the_end
+from pinstripe.cli.shell import shell_word
 from pinstripe.cli.trials import print_runs
 from pinstripe.configuration import Configuration, Workload
 from pinstripe.engines import engine, prepare
@@ -66,30 +69,24 @@ def measure(
 
     Raises:
         PinstripeError: Something cannot be had as asked, or failed; what was measured before is kept.
-        KeyboardInterrupt: Ctrl-C; likewise.
+        KeyboardInterrupt: Ctrl-C, SIGTERM or SIGHUP; likewise.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stop in order, whoever asks
+    _stop_in_order()
     if resume is not None and output is not None:
         raise UsageError(f"--resume {resume} names the file that records are appended to; leave --output out")
     if resume is not None and not resume.is_file():
         raise UsageError(f"{resume} is not a file that a run can go on with; leave --resume out to begin one")
-    screen = Console(stderr=True)
+    screen = standard_error()
+    records: list[Record] = []
     status = screen.status("reading the model, exporting it if an engine needs that")
-    with status if screen.is_terminal else nullcontext():
+    with _saying_if_empty(records, screen), status if screen.is_terminal else nullcontext():
         file = next((one.file for one in configurations if one.file), None)
         network = resolve(model, revision=revision, overrides=overrides, file=file)
         tokenized = None if texts is None else tokenize(network, texts)  # before an export that may take minutes
         setups, impossible = _set_up_all(configurations, machine, network)
     grid = make_grid(setups, workloads, network, tokenized)
-    for skipped in (*impossible, *grid.skipped):
-        screen.print(f"skipped: {skipped.label}: {skipped.reason}", highlight=False, soft_wrap=True)
-    for warning in dict.fromkeys(text for setup in setups if setup.placement for text in setup.placement.warnings):
-        screen.print(f"note: {warning}", highlight=False, soft_wrap=True)
-    if tokenized and tokenized.cut:
-        message = (
-            f"note: {tokenized.cut} of {len(tokenized.rows)} texts are longer than {network.max_tokens} tokens, and cut"
-        )
-        screen.print(message, highlight=False, soft_wrap=True)
+    for message in _notes(setups, (*impossible, *grid.skipped), network, tokenized):
+        screen.print(message, soft_wrap=True)
     session = Session(
         run=uuid.uuid4().hex,
         network=network,
@@ -101,7 +98,6 @@ def measure(
     )
     path = resume or output or Path("records") / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{session.run[:6]}.jsonl"
     records_file = RecordFile(path, drop_cut=resume is not None)
-    records: list[Record] = []
 
     def keep(record: Record) -> None:
         records_file.append(record)
@@ -109,10 +105,11 @@ def measure(
 
     try:
         if resume is not None:
-            records += _records_to_resume(records_file, session, screen)
+            records += _records_to_resume(records_file, session, workloads, screen)
             session = replace(session, run=records[0].run if records else session.run)
         done = _done(grid, repeats, records)
-        run_to_the_end(_run(grid, session, repeats=repeats, done=done, keep=keep, screen=screen))
+        with _saying_if_empty(records, screen):
+            run_to_the_end(_run(grid, session, repeats=repeats, done=done, keep=keep, screen=screen))
     finally:
         records_file.close()
         if records:
@@ -120,22 +117,53 @@ def measure(
             failed = sum(record.failure is not None for record in records)
             total, there = grid.trials * repeats, len(_done(grid, repeats, records))
             kept = f"{there} of {total} measurements kept in {path}" + (f" ({failed} failed)" if failed else "")
-            rest = f"; go on with --resume {path}" if there < total else ""
-            screen.print(kept + rest, highlight=False, soft_wrap=True)
+            rest = f"; go on with --resume {shell_word(str(path))}" if there < total else ""
+            screen.print(kept + rest, soft_wrap=True)
     if all(record.failure for record in records):
         raise ExecutionError("no measurement succeeded; the reasons are above")
 
 
-def _records_to_resume(file: RecordFile, session: Session, screen: Console) -> list[Record]:
+def _notes(
+    setups: Sequence[Setup], skipped: Sequence[Skipped], network: Network, texts: TokenizedTexts | None
+) -> Iterator[str]:
+    """Yield what is not as it was asked for."""
+    yield from (f"skipped: {one.label}: {one.reason}" for one in skipped)
+    warnings = dict.fromkeys(text for setup in setups if setup.placement for text in setup.placement.warnings)
+    yield from (f"note: {warning}" for warning in warnings)
+    if texts and texts.cut:
+        yield f"note: {texts.cut} of {len(texts.rows)} texts are longer than {network.max_tokens} tokens, and cut"
+
+
+def _stop_in_order() -> None:
+    """Take SIGTERM and SIGHUP as Ctrl-C, unless they are ignored."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
+
+
+@contextmanager
+def _saying_if_empty(records: Sequence[Record], screen: Console) -> Iterator[None]:
+    """Say that nothing was measured, if that is so when Ctrl-C comes."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not records:
+            screen.print("stopped before the first measurement had ended; nothing was measured")
+        raise
+
+
+def _records_to_resume(
+    file: RecordFile, session: Session, workloads: Sequence[Workload], screen: Console
+) -> list[Record]:
     """Return what a file holds, if new measurements may be added to it.
 
     Raises:
         PinstripeError: They may not, or it cannot be read.
     """
     if file.dropped_bytes:
-        screen.print(f"note: the last line of {file.path} was cut off, and is measured again", highlight=False)
+        screen.print(f"note: the last line of {file.path} was cut off, and is measured again")
     records = read_records(file.path) if file.path.stat().st_size else []
-    check_resumable(records, session, file.path)
+    check_resumable(records, session, workloads, file.path)
     return records
 
 
@@ -159,7 +187,12 @@ async def _run(
     keep: Callable[[Record], None],
     screen: Console,
 ) -> None:
-    columns = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(20),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
         task = progress.add_task("starting", total=grid.trials * repeats, completed=len(done))
 

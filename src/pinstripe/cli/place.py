@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pinstripe.cli.console import print_json
 from pinstripe.cli.options import Bind, CoreKindOption, Json, Reserve, Root, SmtOption, StrategyOption, choice
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ def place(
 
     Example: pinstripe place --instances 4 --cores 12
     """
-    import msgspec  # noqa: PLC0415
-
     from pinstripe.machine import read_machine  # noqa: PLC0415
     from pinstripe.placement import CoreKindWish, SmtUse, Strategy, Wish  # noqa: PLC0415
     from pinstripe.placement import place as place_on  # noqa: PLC0415
@@ -46,7 +45,7 @@ def place(
     )
     placement = place_on(read_machine(root), wish)
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(placement), indent=2).decode())
+        print_json(placement)
     else:
         typer.echo("\n".join(_lines(placement)))
 

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pinstripe.bench import Ratio, Result, Trial
+from pinstripe.cli.console import can_show
 from pinstripe.cli.remarks import remarks
 
 __all__ = ["print_trials"]
@@ -20,6 +21,8 @@ _COLUMNS: Final = (
 )
 _DISPENSABLE: Final = ("MiB", "p90 ms")
 """Left out, in this order, where a table is still too wide; JSON has them."""
+_SUBSTITUTES: Final[dict[str, str | int | None]] = {"≤": "<=", "∞": "inf"}
+"""For terminals that do not have these signs."""
 
 
 def print_trials(trials: Sequence[Trial], console: Console) -> None:
@@ -28,30 +31,32 @@ def print_trials(trials: Sequence[Trial], console: Console) -> None:
     Numbers are never cut: where the window is narrow, intervals go below their values, and the configurations' names
     are folded; where it is narrower still, dispensable columns are left out.
     """
-    first = {trial.workload.title: trial for trial in reversed(trials)}
+    first = {trial.workload.subject: trial for trial in reversed(trials)}
     rows: list[Sequence[str]] = [
         _COLUMNS,
-        *(_cells(trial.result, base=first[trial.workload.title] is trial) for trial in trials),
+        *(_cells(trial.result, base=first[trial.workload.subject] is trial) for trial in trials),
     ]
     rows = _without_empty_columns(rows)
+    if not can_show("".join(_SUBSTITUTES), console.encoding):
+        rows = [[cell.translate(str.maketrans(_SUBSTITUTES)) for cell in row] for row in rows]
     if _width(rows) > console.width:
         rows = [[cell.replace(" (", "\n(") for cell in row] for row in rows]
     for name in _DISPENSABLE:
         if _width(rows) > console.width:
             rows = _without_column(rows, rows[0].index(name))
     header, *cells = rows
-    for title in dict.fromkeys(trial.workload.title for trial in trials):
+    for subject, base in first.items():
         table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
         table.add_column("configuration", overflow="fold", min_width=_LEAST_NAME_WIDTH)
         for name, width in zip(header, _widths([header, *cells]), strict=True):
             table.add_column(name, justify="right", no_wrap=True, width=width)
         for trial, row in zip(trials, cells, strict=True):
-            if trial.workload.title == title:
+            if trial.workload.subject == subject:
                 table.add_row(f"{trial.configuration.label} {trial.workload.batching}".rstrip(), *row)
-        console.print(title, style="bold", highlight=False)
+        console.print(base.workload.title, style="bold")
         console.print(table)
     for remark in remarks(trials):
-        console.print(remark, style="yellow", highlight=False)
+        console.print(remark, style="yellow")
 
 
 def _without_empty_columns(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:

@@ -2,11 +2,8 @@
 
 from collections.abc import Sequence
 
-import msgspec
-import typer
-from rich.console import Console
-
 from pinstripe.bench import Record, summarize
+from pinstripe.cli.console import print_json, standard_output
 from pinstripe.cli.table import print_trials
 
 __all__ = ["print_runs"]
@@ -18,14 +15,13 @@ def print_runs(records: Sequence[Record], *, as_json: bool) -> None:
     for record in records:
         runs.setdefault(record.run, []).append(record)
     if as_json:
-        everything = {"trials": [trial for run in runs.values() for trial in summarize(run)]}
-        typer.echo(msgspec.json.format(msgspec.json.encode(everything), indent=2).decode())
+        print_json({"trials": [trial for run in runs.values() for trial in summarize(run)]})
         return
-    console = Console()
+    console = standard_output()
     # Where nobody is there to widen the window, a table is not cut to its default of 80 columns.
-    console = console if console.is_terminal else Console(width=160)
+    console = console if console.is_terminal else standard_output(width=160)
     for run in runs.values():
         first = run[0]
         cpu = first.machine.model_name or "an unknown CPU"
-        console.print(f"{first.network.name} on {cpu}, {first.created}", highlight=False)
+        console.print(f"{first.network.name} on {cpu}, {first.created}")
         print_trials(summarize(run), console)

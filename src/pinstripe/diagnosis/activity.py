@@ -26,7 +26,7 @@ class Activity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     steal_cpus: float | None
 
 
-def watch(duration_s: float, sleep: Callable[[float], None] = time.sleep) -> Activity:
+def watch(duration_s: float, sleep: Callable[[float], object] = time.sleep) -> Activity:
     """Look at this machine for a while.
 
     Args:

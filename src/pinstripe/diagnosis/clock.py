@@ -4,6 +4,7 @@ from typing import Final
 
 from pinstripe.diagnosis.finding import Finding
 from pinstripe.diagnosis.observations import Observations
+from pinstripe.placement.words import named_cpus
 
 __all__ = ["boost", "clock_cap", "energy_preference", "governor"]
 
@@ -91,11 +92,12 @@ def clock_cap(seen: Observations) -> Finding | None:
     cap = seen.power.cap
     if cap is None or cap > 0.95 or seen.power.boost is False:  # noqa: PLR2004 - the share that is said here
         return None
+    some = seen.power.capped if set(seen.power.capped) != set(seen.machine.allowed) else ()
     return Finding(
         subject="clock-cap",
         severity="warning",
-        title=f"The clock is capped at {cap:.0%} of the CPU's highest",
-        seen="scaling_max_freq below cpuinfo_max_freq",
+        title=f"The clock is capped{', at worst' if some else ''} at {cap:.0%} of the CPU's highest",
+        seen="scaling_max_freq below cpuinfo_max_freq" + (f", the most on {named_cpus(some)}" if some else ""),
         cost="Models that compute rather than wait for memory run slower by about as much.",
         remedy="write the value of cpuinfo_max_freq to scaling_max_freq, or switch off the power profile that set it",
         certainty="likely",

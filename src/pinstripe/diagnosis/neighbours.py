@@ -11,6 +11,9 @@ _MANY = 0.25
 _STOLEN_LITTLE = 0.01
 _STOLEN_MUCH = 0.1
 _LOADED = 0.5
+_BUSY = 0.01
+"""Share of the CPUs' time that has to be wanted before what was stolen of it says anything: on an idle machine that is
+what wakes up for a tick, and waits its turn."""
 
 
 def neighbours(seen: Observations) -> Finding | None:
@@ -61,12 +64,25 @@ def steal(seen: Observations) -> Finding | None:
     if not counters.steal_ns and "hypervisor" not in seen.machine.isa:
         return None
     wanted_ns = counters.steal_ns + counters.busy_ns
-    share = counters.steal_ns / wanted_ns if wanted_ns else 0.0
-    values = f"{share:.1%} of the time that was wanted since the system was started"
+    since_start = counters.steal_ns / wanted_ns if wanted_ns else 0.0
+    was_busy = seen.idle_ns is None or wanted_ns >= _BUSY * (wanted_ns + seen.idle_ns)
+    share = since_start if was_busy else 0.0
+    values = f"{since_start:.1%} of the time that was wanted since the system was started"
+    values += "" if was_busy else ", which was nearly none"
     if activity and activity.steal_cpus is not None and activity.foreign_cpus is not None:
         now = activity.steal_cpus / len(seen.machine.allowed)
         values += f"; {now:.1%} of all time now"
         share = max(share, now)
+    if share < _STOLEN_LITTLE <= since_start:
+        return Finding(
+            subject="steal",
+            severity="note",
+            title="The hypervisor may take time away (steal)",
+            seen=values,
+            cost="The machine was idle nearly always, so that these few ticks do not tell what happens under load.",
+            remedy="look again while models run",
+            certainty="possible",
+        )
     if share < _STOLEN_LITTLE:
         return Finding(
             subject="steal",

@@ -6,18 +6,18 @@ from collections.abc import Collection
 from pinstripe.diagnosis.finding import Finding
 from pinstripe.diagnosis.observations import Observations
 from pinstripe.errors import PlacementError
-from pinstripe.machine import Machine, format_cpu_list
+from pinstripe.machine import Core, Machine, format_cpu_list
 from pinstripe.placement import Wish, place
 from pinstripe.placement.cores import cut_to
-from pinstripe.placement.words import counted
+from pinstripe.placement.words import counted, named_cpus
 
 __all__ = ["caches", "far_memory", "memory_only_nodes", "nodes"]
 
 
 def nodes(seen: Observations) -> Finding | None:
     """Do our cores lie on several nodes?"""
-    cores = _cores_by_node(seen.machine)
-    if not cores:
+    cores, homeless = _cores_by_node(seen.machine), _homeless(seen.machine)
+    if not cores or (len(cores) == 1 and homeless):
         return None
     if len(cores) == 1:
         return Finding(
@@ -31,7 +31,8 @@ def nodes(seen: Observations) -> Finding | None:
         subject="nodes",
         severity="warning",
         title=f"Our cores lie on {len(cores)} NUMA nodes",
-        seen="; ".join(f"node {node}: {counted(count, 'core')}" for node, count in sorted(cores.items())),
+        seen="; ".join(f"node {node}: {counted(count, 'core')}" for node, count in sorted(cores.items()))
+        + (f"; no known node: {counted(len(homeless), 'core')}" if homeless else ""),
         cost="One process over all of them reads much of its weights from another node's memory, over a slower link, "
         "and its threads wait for each other across sockets.",
         remedy=_one_a_node(seen.machine, cores),
@@ -48,21 +49,24 @@ def far_memory(seen: Observations) -> Finding | None:
     cores = _cores_by_node(machine)
     empty = [node for node in cores if not memory[node]]
     refused = [node for node in cores if memory[node] and node not in machine.allowed_nodes]
-    if not empty and not refused:
+    homeless = _homeless(machine)
+    if not empty and not refused and not homeless:
         return None
-    far = sorted(empty + refused)
+    far = len(homeless) + sum(cores[node] for node in empty + refused)
     reasons = [f"no memory on {_named_nodes(empty)}"] if empty else []
     reasons += [f"the cpuset does not allow memory of {_named_nodes(refused)}"] if refused else []
+    lost = [cpu for core in homeless for cpu in core.cpus]
+    reasons += [f"no node is known for {named_cpus(lost)}"] if lost else []
     near = format_cpu_list({*machine.allowed_nodes, *refused})
     return Finding(
         subject="far-memory",
         severity="warning",
-        title=f"{counted(sum(cores[node] for node in far), 'core')} of ours without memory of their own",
+        title=f"{counted(far, 'core')} of ours without memory of their own",
         seen="; ".join(reasons),
         cost="All that they read and write comes from another node, most often over a slower link.",
         remedy=f"allow the nearest memory: `docker run --cpuset-mems {near}`"
         if refused
-        else "prefer cores on nodes with memory; one without may be an empty slot, or have its memory on another node",
+        else _remedy_for_none(machine, cores),
         certainty="certain" if refused else "likely",
     )
 
@@ -112,6 +116,20 @@ def _cores_by_node(machine: Machine) -> Counter[int]:
     """Return how many cores, of which at least one CPU is allowed, each node has."""
     cores = cut_to(machine.cores, machine.allowed)
     return Counter(core.node for core in cores if core.node is not None)
+
+
+def _homeless(machine: Machine) -> list[Core]:
+    """Return our cores whose node the kernel does not say, such as one that is offline."""
+    return [core for core in cut_to(machine.cores, machine.allowed) if core.node is None]
+
+
+def _remedy_for_none(machine: Machine, cores: Counter[int]) -> str:
+    if any(node.memory_bytes for node in machine.nodes if node.id in cores):
+        return "prefer cores on nodes with memory; one without may be an empty slot, or have its memory on another node"
+    return (
+        "no choice among our cores helps, none has memory on its node; keep each process to the nearest that has: "
+        "`numactl --preferred NODE`, as pinstripe does"
+    )
 
 
 def _one_a_node(machine: Machine, cores: Counter[int]) -> str:

@@ -15,6 +15,7 @@ from pinstripe.machine import (
     Memory,
     Power,
     read_counters,
+    read_idle_ns,
     read_machine,
     read_memory,
     read_offline,
@@ -38,6 +39,8 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         memory: How much there is, and is free.
         offline: CPUs that are present and switched off.
         counters: Throttling and steal since the system or the control group was started.
+        idle_ns: Time since the system was started in which the allowed CPUs had nothing to do, summed over CPUs; None
+            where unknown.
         load: The host's load average of the last minute; None where unknown.
         activity: Who used our CPUs in a short sample.
         libraries: Allocators and OpenMP runtimes on disk.
@@ -52,6 +55,7 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     memory: Memory = Memory()
     offline: tuple[int, ...] = ()
     counters: Counters | None = None
+    idle_ns: int | None = None
     load: float | None = None
     activity: Activity | None = None
     libraries: tuple[InstalledLibrary, ...] | None = None
@@ -81,6 +85,7 @@ def observe(
         memory=read_memory(root),
         offline=read_offline(root),
         counters=read_counters(root),
+        idle_ns=read_idle_ns(root),
         load=read_load(root),
         activity=watch(watch_s, sleep) if is_live else None,
         libraries=installed_libraries() if is_live else None,

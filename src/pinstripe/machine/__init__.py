@@ -1,6 +1,6 @@
 """What is this host, and how much of it is ours?"""
 
-from pinstripe.machine.counters import Counters, read_counters
+from pinstripe.machine.counters import Counters, read_counters, read_idle_ns
 from pinstripe.machine.cpu_list import format_cpu_list, parse_cpu_list, parse_cpu_mask
 from pinstripe.machine.description import Core, CoreKind, Machine, Node
 from pinstripe.machine.frequency import read_frequency_mhz
@@ -22,6 +22,7 @@ __all__ = [
     "parse_cpu_mask",
     "read_counters",
     "read_frequency_mhz",
+    "read_idle_ns",
     "read_machine",
     "read_memory",
     "read_offline",

@@ -9,10 +9,11 @@ from pinstripe.machine.cgroups import own_groups
 from pinstripe.machine.limits import allowed_cpus, online_cpus
 from pinstripe.machine.tree import Tree
 
-__all__ = ["Counters", "read_counters"]
+__all__ = ["Counters", "read_counters", "read_idle_ns"]
 
 # user, nice, system, irq and softirq of a line in /proc/stat; guest time is part of user time. See proc_stat(5).
 _BUSY_COLUMNS = (0, 1, 2, 5, 6)
+_IDLE_COLUMNS = (3, 4)  # idle, and idle while a disk works
 _STEAL_COLUMN = 7
 
 
@@ -71,6 +72,20 @@ def read_counters(root: Path = Path("/"), *, cpus: tuple[int, ...] | None = None
     )
 
 
+def read_idle_ns(root: Path = Path("/")) -> int | None:
+    """Return the time in which the allowed CPUs had nothing to do, summed over CPUs; None where unknown.
+
+    Args:
+        root: As for `read_machine`.
+
+    Raises:
+        MachineError: As for `read_machine`.
+    """
+    tree = Tree(root)
+    rows = _ticks(tree, allowed_cpus(tree, online_cpus(tree)))
+    return None if rows is None else _nanoseconds(rows, _IDLE_COLUMNS)
+
+
 def _throttling(tree: Tree) -> list[dict[str, int]]:
     """Return the counters of each group on the path; a group counts the throttling by its own quota only."""
     for chain in own_groups(tree, "cpu"):
@@ -91,15 +106,24 @@ def _cpu_stat(content: str) -> dict[str, int]:
 
 
 def _steal_and_busy_ns(tree: Tree, cpus: tuple[int, ...]) -> tuple[int | None, int | None]:
+    rows = _ticks(tree, cpus)
+    if rows is None:
+        return None, None
+    return _nanoseconds(rows, (_STEAL_COLUMN,)), _nanoseconds(rows, _BUSY_COLUMNS)
+
+
+def _ticks(tree: Tree, cpus: tuple[int, ...]) -> list[list[int]] | None:
+    """Return the columns of each CPU in /proc/stat; None where one is not there."""
     lines = [line.split() for line in (tree.text("proc/stat") or "").splitlines() if line.startswith("cpu")]
     ticks = {words[0]: [int(word) for word in words[1:]] for words in lines if all(map(_is_number, words[1:]))}
     # In containers with an emulated /proc, CPUs are renumbered and some of ours are absent.
     rows = [ticks.get(f"cpu{cpu}", []) for cpu in cpus]
-    if any(len(row) <= _STEAL_COLUMN for row in rows):
-        return None, None
+    return None if any(len(row) <= _STEAL_COLUMN for row in rows) else rows
+
+
+def _nanoseconds(rows: list[list[int]], columns: tuple[int, ...]) -> int:
     tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-    busy = sum(row[column] for row in rows for column in _BUSY_COLUMNS)
-    return sum(row[_STEAL_COLUMN] for row in rows) * tick_ns, busy * tick_ns
+    return sum(row[column] for row in rows for column in columns) * tick_ns
 
 
 def _is_number(word: str) -> bool:

@@ -23,6 +23,7 @@ class Power(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         preferences: Energy-performance preferences, sorted; empty where the driver has none.
         boost: Whether clocks above the base frequency are allowed; None where the kernel does not say.
         cap: The lowest share, in (0, 1], of its highest frequency that an allowed CPU may reach; None where unknown.
+        capped: The allowed CPUs that may reach no more than that, ascending; empty where it is unknown.
     """
 
     drivers: tuple[str, ...] = ()
@@ -30,6 +31,7 @@ class Power(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     preferences: tuple[str, ...] = ()
     boost: bool | None = None
     cap: float | None = None
+    capped: tuple[int, ...] = ()
 
 
 def read_power(root: Path = Path("/")) -> Power:
@@ -43,22 +45,29 @@ def read_power(root: Path = Path("/")) -> Power:
     """
     tree = Tree(root)
     policies = _policies(tree, frozenset(allowed_cpus(tree, online_cpus(tree))))
+    shares = {policy: share for policy in policies if (share := _share(tree, policy)) is not None}
+    cap = min(shares.values(), default=None)
     return Power(
         drivers=_words(tree, policies, "scaling_driver"),
         governors=_words(tree, policies, "scaling_governor"),
         preferences=_words(tree, policies, "energy_performance_preference"),
         boost=_boost(tree),
-        cap=_cap(tree, policies),
+        cap=cap,
+        capped=tuple(sorted(cpu for policy, share in shares.items() if share == cap for cpu in policies[policy])),
     )
 
 
-def _policies(tree: Tree, cpus: frozenset[int]) -> list[str]:
-    """Return the directories of the policies that govern any of the CPUs; old kernels have one in each CPU's own."""
+def _policies(tree: Tree, cpus: frozenset[int]) -> dict[str, frozenset[int]]:
+    """Return the directories of the policies that govern any of the CPUs, and which.
+
+    Old kernels have one in each CPU's own.
+    """
     numbers = tree.numbered(f"{CPU_DIRECTORY}/cpufreq", "policy")
     shared = {f"{CPU_DIRECTORY}/cpufreq/policy{number}": number for number in numbers}
     if not shared:
-        return [f"{CPU_DIRECTORY}/cpu{cpu}/cpufreq" for cpu in sorted(cpus)]
-    return [policy for policy, number in shared.items() if not cpus.isdisjoint(_governed(tree, policy) or {number})]
+        return {f"{CPU_DIRECTORY}/cpu{cpu}/cpufreq": frozenset({cpu}) for cpu in sorted(cpus)}
+    governed = {policy: cpus & (_governed(tree, policy) or {number}) for policy, number in shared.items()}
+    return {policy: ours for policy, ours in governed.items() if ours}
 
 
 def _governed(tree: Tree, policy: str) -> set[int]:
@@ -79,9 +88,7 @@ def _boost(tree: Tree) -> bool | None:
     return None if boost is None else boost != 0
 
 
-def _cap(tree: Tree, policies: Iterable[str]) -> float | None:
-    frequencies = (
-        (tree.number(f"{policy}/scaling_max_freq"), tree.number(f"{policy}/cpuinfo_max_freq")) for policy in policies
-    )
-    shares = [min(1.0, limit / highest) for limit, highest in frequencies if limit and highest]
-    return min(shares, default=None)
+def _share(tree: Tree, policy: str) -> float | None:
+    """Return which share of its highest frequency a policy allows."""
+    limit, highest = tree.number(f"{policy}/scaling_max_freq"), tree.number(f"{policy}/cpuinfo_max_freq")
+    return min(1.0, limit / highest) if limit and highest else None

@@ -15,6 +15,7 @@ from pinstripe.runtime.group_result import GroupResult, MemberResult, Outcome
 from pinstripe.runtime.guard import Guard
 from pinstripe.runtime.lines import LineCopier
 from pinstripe.runtime.process import Process
+from pinstripe.runtime.refused_file import shown
 from pinstripe.runtime.starting import StartRequest, start
 
 __all__ = ["Group"]
@@ -134,7 +135,7 @@ class Group:
             with self._copier.pipe(prefix, 1) as output, self._copier.pipe(prefix, 2) as errors:
                 return start(msgspec.structs.replace(request, output=output, errors=errors))
         except OSError as error:
-            raise StartError(f"cannot make pipes for {request.argv[0]!r} ({error}); see ulimit -n") from error
+            raise StartError(f"cannot make pipes for {shown(request.argv[0])} ({error}); see ulimit -n") from error
 
     @property
     def _stopping(self) -> bool:

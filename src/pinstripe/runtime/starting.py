@@ -24,6 +24,7 @@ from pinstripe.runtime.memory_policy import (
     resolve,
 )
 from pinstripe.runtime.process import Process, kill_group
+from pinstripe.runtime.refused_file import explain_refused_file, shown
 from pinstripe.runtime.spawn import spawn
 
 __all__ = ["StartRequest", "start"]
@@ -68,6 +69,7 @@ class _Report(msgspec.Struct, frozen=True, tag="report"):
 class _Failure(msgspec.Struct, frozen=True, tag="failure"):
     step: Literal["start", "affinity", "memory", "exec"]
     reason: str
+    errno: int | None = None
 
 
 def start(request: StartRequest) -> Process:
@@ -94,8 +96,8 @@ def start(request: StartRequest) -> Process:
             child = _create(request, theirs.fileno(), kept)
         except (OSError, ValueError) as error:
             raise StartError(
-                f"cannot create a process for {request.argv[0]!r} with {sys.executable} ({error}); check pass_fds, the "
-                "limits of processes and open files (ulimit -a) and the temporary directory"
+                f"cannot create a process for {shown(request.argv[0])} with {sys.executable} ({error}); check "
+                "pass_fds, the limits of processes and open files (ulimit -a) and the temporary directory"
             ) from error
         undo.callback(_abandon, child)
         theirs.close()
@@ -129,7 +131,7 @@ def _hand_over(channel: socket.socket, request: StartRequest, call: PolicyCall |
     channel.settimeout(_ANSWER_LIMIT_S)
     answer = _ask(channel, _message(request, call))
     if answer is None:
-        raise StartError(f"{sys.executable} ended before it could start {request.argv[0]!r}; see its error output")
+        raise StartError(f"{sys.executable} ended before it could start {shown(request.argv[0])}; see its error output")
     if isinstance(answer, _Failure):
         raise _explain(request, answer)
     if request.cpus is not None and answer.cpus != tuple(sorted(set(request.cpus))):
@@ -173,7 +175,7 @@ def _ask(channel: socket.socket, message: bytes) -> _Report | _Failure | None:
 
 
 def _explain(request: StartRequest, failure: _Failure) -> StartError:
-    command = repr(request.argv[0])
+    command = shown(request.argv[0])
     if failure.step == "affinity":
         allowed = format_cpu_list(os.sched_getaffinity(0))
         return StartError(
@@ -181,5 +183,9 @@ def _explain(request: StartRequest, failure: _Failure) -> StartError:
             f"process may use {allowed}: CPUs have to be online and in its cpuset, so choose others or plan again"
         )
     if failure.step == "exec":
+        path = {**os.environ, **request.environment}.get("PATH")
+        why = explain_refused_file(request.argv[0], path, failure.errno)
+        if why is not None:
+            return StartError(f"cannot execute {command} ({failure.reason}): {why}")
         return StartError(f"cannot execute {command} ({failure.reason}); check its name, its permissions and PATH")
     return StartError(f"cannot start {command}: {failure.step} failed ({failure.reason})")

@@ -45,8 +45,8 @@ def main() -> None:
                 step = "exec"
                 _execute(request["argv"], request["environment"])
         except (OSError, ValueError, OverflowError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            _send(channel, {"type": "failure", "step": step, "reason": reason})
+            number, reason = (error.errno, error.strerror) if isinstance(error, OSError) else (None, str(error))
+            _send(channel, {"type": "failure", "step": step, "reason": reason, "errno": number})
 
 
 def _send(channel: int, message: dict[str, object]) -> None:
