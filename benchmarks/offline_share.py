@@ -75,7 +75,7 @@ def main(
 
 
 async def _measure(opening: Opening, texts: list[str], rounds: int, seconds: float) -> Share:
-    async with AsyncModel(opening) as model:
+    async with AsyncModel(opening.prepare) as model:
         lengths = [len(row) for batch in model.batch_texts(texts) for row in batch.rows]
         shapes = {f"{size} x {tokens}": (size, tokens) for size, tokens in _shapes(lengths)}
         encoding: list[float] = []

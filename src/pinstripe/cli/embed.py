@@ -193,7 +193,9 @@ def _lines(summary: "Summary", job: "BulkJob", total_s: float) -> list[str]:
 
 
 def _status(screen: "Console", text: str) -> "AbstractContextManager[object]":
-    return screen.status(text) if screen.is_terminal else nullcontext()
+    from rich.text import Text  # noqa: PLC0415 - a path's brackets are no markup
+
+    return screen.status(Text(text)) if screen.is_terminal else nullcontext()
 
 
 def _say(screen: "Console", text: str) -> None:

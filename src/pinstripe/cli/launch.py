@@ -114,7 +114,6 @@ def _run(
 ) -> "GroupResult":
     from pinstripe.runtime import Group, end_requests  # noqa: PLC0415
 
-    _open_standard_streams()
     spare = placement.idle or placement.reserved
     if spare:
         os.sched_setaffinity(0, spare)  # copying output should not take time from what is measured
@@ -122,15 +121,6 @@ def _run(
     prefixed = prefix and output_dir is None
     with _log_files(output_dir, requests) as logged, end_requests(group.interrupt):
         return group.run(logged, _prefixes(len(requests)) if prefixed else None)
-
-
-def _open_standard_streams() -> None:
-    """Put nothing in the place of those that the shell has closed (`>&-`): the next file would take their numbers."""
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # it gets the lowest free number
 
 
 @contextmanager

@@ -63,8 +63,18 @@ def _say(message: str) -> None:
     typer.echo(f"pinstripe: error: {' '.join(message.split())}", err=True)
 
 
+def _open_standard_streams() -> None:
+    """Put nothing in the place of those that the shell has closed (`>&-`): the next file would take their numbers."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # it gets the lowest free number
+
+
 def main() -> NoReturn:
     """Run the command line; exit with 0, 1 (it failed), 2 (it cannot be had as asked) or 130 (Ctrl-C)."""
+    _open_standard_streams()
     try:
         # Typer returns the code of an early end (help, version, Ctrl-C), and None when a command has run.
         code = app(standalone_mode=False)
