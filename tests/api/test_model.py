@@ -196,6 +196,17 @@ def test_other_tasks(tmp_path: Path) -> None:
     assert [set(answer.scores) for answer in answers] == [{"bad", "good"}] * 2  # type: ignore[union-attr]
 
 
+def test_a_reranker_takes_pairs(tmp_path: Path) -> None:
+    """A text without a passage has no score worth having, and is not scored silently."""
+    directory = make_tiny_model(
+        tmp_path / "reranker", architecture="BertForSequenceClassification", id2label={"0": "LABEL_0"}
+    )
+    with pinstripe.open(str(directory), engine="fake", instances=1) as model:
+        with pytest.raises(UsageError, match="text 1 is a single text; reranking takes pairs of a query and a passage"):
+            model.predict([("q", "p"), "q"])
+        assert len(model.predict([("q", "p")])) == 1
+
+
 def test_closed(tiny: str) -> None:
     """A closed model says so, closing twice is harmless, and no process is left."""
     model = pinstripe.open(tiny, engine="fake", instances=1)

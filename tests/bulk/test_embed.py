@@ -135,7 +135,7 @@ def test_a_pair_for_a_model_of_single_texts_is_named(embed: Embed, plan: Plan, w
     result = embed(plan(), write_texts(["a", {"text": "q", "text_pair": "p"}]), "-o", "out.npy")
 
     assert result.returncode == 2
-    assert "1 bad lines (line 2: it is a pair; embedding takes single texts)" in result.stderr
+    assert "1 bad line (line 2: it is a pair; embedding takes single texts)" in result.stderr
 
 
 @pytest.mark.parametrize("name", ["out.csv", "absent/out.npy", "."])

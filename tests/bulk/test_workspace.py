@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from pinstripe.bulk import BulkJob, survey_texts
 from pinstripe.bulk.chunk import read_chunks
@@ -107,6 +108,20 @@ def test_another_graph_is_another_model(job: BulkJob, tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match="graph was"):
         Workspace(job, _manifest(job, artefact=artefact))
+
+
+def test_what_differs_is_named(job: BulkJob) -> None:
+    """An override is not called another model, and another model not an override."""
+    mine = _manifest(job)
+    network = mine.model
+    cases = {
+        "the model's max tokens was 64 and is 512 now": replace(network, max_tokens=64),
+        "the model was another one or has changed (other then, fake now)": replace(network, fingerprint="other"),
+        "the model's tokenizer was another one": replace(network, tokenizer_fingerprint="other", max_tokens=64),
+    }
+    for said, theirs in cases.items():
+        assert said in (mine.difference(replace(mine, model=theirs)) or "")
+    assert mine.difference(mine) is None
 
 
 @pytest.mark.parametrize("end", [b"", b"{", b'{"line": 9}'])

@@ -11,13 +11,24 @@ from pinstripe import __version__
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-@pytest.mark.parametrize("command", ["doctor", "place", "bench", "report"])
+@pytest.mark.parametrize("command", ["doctor", "place", "bench", "embed", "launch", "report"])
 def test_help_teaches_with_an_example(command: str, pinstripe: Run) -> None:
     """Each command's help ends with a line to try."""
     finished = pinstripe(command, "--help")
 
     assert finished.returncode == 0
     assert f"Example: pinstripe {command}" in finished.stdout
+
+
+@pytest.mark.parametrize(("words", "command"), [(("embed",), "pinstripe embed"), (("nonsense",), "pinstripe")])
+def test_words_that_cannot_be_read_point_to_the_right_help(
+    words: tuple[str, ...], command: str, pinstripe: Run
+) -> None:
+    """A missing argument of a command sends people to the help of that command."""
+    finished = pinstripe(*words)
+
+    assert finished.returncode == 2
+    assert f"see `{command} --help`" in finished.stderr
 
 
 def test_version(pinstripe: Run) -> None:

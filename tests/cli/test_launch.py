@@ -95,6 +95,7 @@ def test_output_as_it_comes(pinstripe: Run) -> None:
     [
         (("--", "no-such-program"), 1, "cannot execute 'no-such-program' (No such file or directory)"),
         (("--", b"a\xff"), 1, "cannot execute 'a\\xff' (No such file or directory)"),
+        (("--", "zcat x | wc -l"), 1, "a line for a shell needs sh -c before it"),
         (("--", "/proc/version"), 1, "cannot execute '/proc/version' (Permission denied)"),
         ((), 2, "Missing argument"),
         (("--memory", "far", "--", "true"), 2, "--memory 'far' is not known; use one of auto, preferred"),

@@ -240,12 +240,14 @@ def test_answers_are_written_as_json(tiny: Callable[..., Tiny]) -> None:
 
 
 def test_texts_of_the_wrong_form_are_named() -> None:
-    """By their index; classification and reranking take both forms."""
+    """By their index; classification takes both forms."""
     with pytest.raises(UsageError, match=r"text 1 is a pair; token-classification takes single texts"):
         models.check_texts("token-classification", ["a", ("b", "c")])
     with pytest.raises(UsageError, match=r"text 0 is a single text; question-answering takes pairs"):
         models.check_texts("question-answering", ["a"])
-    models.check_texts("reranking", ["a", ("b", "c")])
+    with pytest.raises(UsageError, match="text 1 is a single text; reranking takes pairs"):
+        models.check_texts("reranking", [("b", "c"), "a"])
+    models.check_texts("classification", ["a", ("b", "c")])
     models.check_texts("question-answering", [("b", "c")])
 
 

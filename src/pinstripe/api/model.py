@@ -42,6 +42,9 @@ class Model:
             self.close()
             raise
 
+    def __repr__(self) -> str:
+        return f"<pinstripe.Model {self.network.name}, {self.configuration.label}{', closed' if self._closed else ''}>"
+
     @property
     def network(self) -> Network:
         """The model."""
@@ -58,7 +61,20 @@ class Model:
         return self._model.notes
 
     def encode(self, texts: str | Iterable[str], *, prompt: str | None = None) -> NDArray[np.float32]:
-        """Return the embeddings of texts; see `AsyncModel.encode`."""
+        """Return the embeddings of texts, as `SentenceTransformer.encode` does.
+
+        Args:
+            texts: Any number of texts, or a single one; longer ones than the model takes are cut.
+            prompt: Name of the model's prompt to put before each; the empty string for none, None for its default.
+
+        Returns:
+            float32 [texts, width], in the order of the texts; [width] for a single one. Whether they are normalized is
+            the model's to say, or `Overrides.normalize`.
+
+        Raises:
+            UsageError: The model makes no embeddings, the prompt is unknown, or a text is not valid.
+            WorkerError: A batch could not be run, or the model is closed.
+        """
         return self._call(self._model.encode(texts, prompt=prompt))
 
     def predict(self, texts: Iterable[Text], *, prompt: str | None = None) -> list[Answer]:

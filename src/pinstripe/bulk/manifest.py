@@ -44,7 +44,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             if mine == theirs:
                 continue
             if name == "model":
-                return f"the model was another one or has changed ({_which(theirs)} then, {_which(mine)} now)"
+                return _model_difference(mine, theirs)
             return f"{name.replace('_', '-')} was {theirs!r} and is {mine!r} now"
         return None
 
@@ -71,5 +71,11 @@ def _graph(artefact: Artefact) -> str | None:
     return fingerprint([file for file in path.parent.glob(f"{glob.escape(path.stem)}*") if file.is_file()])
 
 
-def _which(network: Network) -> str:
-    return f"{network.model_type} {network.fingerprint[:12]}"
+def _model_difference(mine: Network, theirs: Network) -> str:
+    """Return what differs: the files, or else what was made of them by overrides."""
+    for name, what in (("fingerprint", "the model"), ("tokenizer_fingerprint", "the model's tokenizer")):
+        now, then = getattr(mine, name), getattr(theirs, name)
+        if now != then:
+            return f"{what} was another one or has changed ({then[:12]} then, {now[:12]} now)"
+    field = next(name for name in mine.__struct_fields__ if getattr(mine, name) != getattr(theirs, name))
+    return f"the model's {field.replace('_', ' ')} was {getattr(theirs, field)!r} and is {getattr(mine, field)!r} now"

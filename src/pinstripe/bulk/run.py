@@ -48,6 +48,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """What a run came to.
 
     Attributes:
+        output: The output.
+        engine: Engine that computed.
+        instances: Number of instances.
         texts: Texts in the output.
         resumed: How many of them an earlier start had done.
         skipped: Lines without a text.
@@ -57,6 +60,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         padding_fraction: Share of the computed tokens that was padding.
     """
 
+    output: str
+    engine: str
+    instances: int
     texts: int
     resumed: int
     skipped: tuple[SkippedLine, ...]
@@ -98,6 +104,9 @@ async def run_bulk(model: AsyncModel, job: BulkJob, found: Survey, on_progress: 
         await asyncio.to_thread(workspace.close)
     done = run.progress
     return Summary(
+        output=str(job.output),
+        engine=model.configuration.engine,
+        instances=model.configuration.instances,
         texts=checkpoint.rows,
         resumed=done.kept,
         skipped=tuple(skipped),

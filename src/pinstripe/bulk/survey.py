@@ -57,9 +57,8 @@ def survey_texts(job: BulkJob, task: Task, stop: threading.Event) -> Survey:
                 break
     if bad_count and job.bad_lines == "refuse":
         more = f"; and {bad_count - len(bad)} more" if bad_count > len(bad) else ""
-        raise TextError(
-            f"{job.source} has {bad_count} bad lines ({'; '.join(bad)}{more}); mend them, or use --bad-lines skip"
-        )
+        lines = f"{bad_count} bad line{'' if bad_count == 1 else 's'}"
+        raise TextError(f"{job.source} has {lines} ({'; '.join(bad)}{more}); mend them, or use --bad-lines skip")
     if not texts:
         raise TextError(f"{job.source} holds no text; write one on each line")
     return Survey(texts, count, end)

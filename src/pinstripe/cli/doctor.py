@@ -84,5 +84,7 @@ def _next_step(seen: "Observations", root: Path) -> tuple[str, str]:
         return "install an engine, such as", "pip install torch transformers"
     engine = "" if _DEFAULT_ENGINE in ready else f"--engine {ready[0]} "
     baseline = _DEFAULT_ENGINE if _DEFAULT_ENGINE in ready else ready[0]
-    command = f"pinstripe bench random:minilm-l6 {engine}--baseline {baseline} --instances 1,per-core"
+    command = (
+        f"pinstripe bench random:minilm-l6 {engine}--baseline {baseline} --instances 1,per-core --scenario offline"
+    )
     return "compare what a framework does by itself with pinned cores", command

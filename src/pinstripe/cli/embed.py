@@ -93,9 +93,11 @@ def embed(
     started = time.monotonic()
     try:
         summary = run_to_the_end(_embed(opening, job, screen))
-    except (KeyboardInterrupt, ExecutionError):
+    except (KeyboardInterrupt, ExecutionError) as error:
         if kept := rows_kept(job):
             _say(screen, f"{kept:,} texts are kept in {workspace_path(job.output)}; the same command goes on with them")
+        elif isinstance(error, KeyboardInterrupt):
+            _say(screen, "stopped before the first texts were written; nothing is kept")
         raise
     if as_json:
         print_json(summary)
@@ -179,7 +181,7 @@ class _ProgressBar:
 def _lines(summary: "Summary", job: "BulkJob", total_s: float) -> list[str]:
     from pinstripe.bulk import skipped_path  # noqa: PLC0415
 
-    lines = [f"{summary.texts:,} texts in {job.output}, {total_s:.1f} s in all"]
+    lines = [f"{_counted(summary.texts, 'text')} in {job.output}, {total_s:.1f} s in all"]
     if summary.resumed:
         lines.append(f"{summary.resumed:,} of them were there from an earlier start")
     if summary.texts_per_s and summary.tokens_per_s and summary.padding_fraction is not None:
@@ -188,8 +190,15 @@ def _lines(summary: "Summary", job: "BulkJob", total_s: float) -> list[str]:
     if summary.skipped:
         named = "; ".join(f"line {one.line}: {one.reason}" for one in summary.skipped[:_NAMED])
         more = ", …" if len(summary.skipped) > _NAMED else ""
-        lines.append(f"{len(summary.skipped):,} lines skipped, listed in {skipped_path(job.output)}: {named}{more}")
+        skipped = _counted(len(summary.skipped), "line")
+        lines.append(f"{skipped} skipped, listed in {skipped_path(job.output)}: {named}{more}")
+        if job.output.suffix == ".npy":
+            lines.append(f"rows of {job.output} follow each other without them; .jsonl and .parquet number the lines")
     return lines
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _status(screen: "Console", text: str) -> "AbstractContextManager[object]":

@@ -77,7 +77,7 @@ def main() -> NoReturn:
     _open_standard_streams()
     try:
         # Typer returns the code of an early end (help, version, Ctrl-C), and None when a command has run.
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False, prog_name="pinstripe")
         if sys.stdout is not None:  # closed by whoever started us
             sys.stdout.flush()
         sys.exit(code)
@@ -85,7 +85,8 @@ def main() -> NoReturn:
         _say(str(error))
         sys.exit(2 if isinstance(error, UsageError) else 1)
     except _CommandLineError as error:
-        _say(f"{error.format_message().rstrip('.')}; see `pinstripe --help`")
+        context = getattr(error, "ctx", None)
+        _say(f"{error.format_message().rstrip('.')}; see `{context.command_path if context else 'pinstripe'} --help`")
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(_INTERRUPTED)

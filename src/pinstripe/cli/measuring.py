@@ -75,7 +75,8 @@ def measure(
     if resume is not None and output is not None:
         raise UsageError(f"--resume {resume} names the file that records are appended to; leave --output out")
     if resume is not None and not resume.is_file():
-        raise UsageError(f"{resume} is not a file that a run can go on with; leave --resume out to begin one")
+        what = "is no file" if resume.exists() else "does not exist"
+        raise UsageError(f"{resume} {what}; name the records of the run to go on with, or leave --resume out")
     screen = standard_error()
     records: list[Record] = []
     status = screen.status("reading the model, exporting it if an engine needs that")

@@ -22,7 +22,7 @@ _DISTURBED: Final[dict[Disturbance, _Words]] = {
     ),
     "foreign-cpu": lambda results: (
         f"other processes used {_worst(results, 'foreign_cpu_fraction')} of the instances' CPU time; "
-        "stop them, or measure longer"
+        "stop them, or measure more rounds (--repeats)"
     ),
     "clock": lambda results: (
         f"the clock frequency changed by {_worst(results, 'clock_change_fraction')} meanwhile; "
@@ -73,6 +73,12 @@ def _shared() -> Iterator[tuple[_Words, Callable[[Result], bool]]]:
     for name, words in _DISTURBED.items():
         yield words, partial(_is_seen, name)
     yield _outliers, lambda result: result.outliers > 0
+    yield lambda _: "a few rounds decide little; raise --repeats", _is_undecided
+
+
+def _is_undecided(result: Result) -> bool:
+    """Return whether a comparison was left open by too few rounds for a bootstrap."""
+    return result.ratio is not None and result.ratio.verdict == "undecided" and result.ratio.method != "bootstrap"
 
 
 def _is_seen(name: Disturbance, result: Result) -> bool:

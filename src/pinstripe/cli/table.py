@@ -13,7 +13,7 @@ from pinstripe.cli.remarks import remarks
 __all__ = ["print_trials"]
 
 _MIB: Final = 1 << 20
-_LEAST_NAME_WIDTH: Final = 12
+_LEAST_NAME_WIDTH: Final = 13
 _LEAST_FOR_P99: Final = 299
 _COLUMNS: Final = (
     *("samples/s", "tokens/s", "padding", "GFLOP/s (of peak)", "p50 ms", "p90 ms", "p99 ms (≤95 %)", "n", "MiB"),

@@ -119,7 +119,8 @@ def virtual_machine(seen: Observations) -> Finding | None:
         "up."
         if hidden
         else "What the guest sees of cores, caches and nodes can be made up, and the host can take time away (steal).",
-        remedy="ask the provider for whole cores, and measure: `pinstripe bench MODEL --instances 1,per-core`",
+        remedy="ask the provider for whole cores, and measure: "
+        "`pinstripe bench MODEL --instances 1,per-core --scenario offline`",
         certainty="possible",
     )
 

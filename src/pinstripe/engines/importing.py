@@ -25,7 +25,7 @@ def import_library(module: str, *, extra: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != module:
             raise EngineError(f"{module} cannot be imported, it lacks {error.name}; {install}") from error
-        raise EngineError(f"{module} is not installed; {install}") from error
+        raise EngineError(f"{module} is not installed; {install}, or choose another engine") from error
     except (ImportError, OSError) as error:
         raise EngineError(f"{module} is installed but cannot be imported: {one_line(error)}; {install}") from error
 

@@ -121,12 +121,14 @@ def check_texts(task: Task, texts: Sequence[Text]) -> None:
         UsageError: The message names the text's index.
     """
     check_several(texts)
-    either = task in {"classification", "reranking"}
-    pairs = task == "question-answering"
+    wanted = {
+        "question-answering": "pairs of a question and a context",
+        "reranking": "pairs of a query and a passage (a model that scores single texts is one for classification)",
+    }.get(task, "single texts")
+    pairs = task in {"question-answering", "reranking"}
     for index, text in enumerate(texts):
         check_text(text, index)
-        if not either and isinstance(text, tuple) != pairs:
-            wanted = "pairs of a question and a context" if pairs else "single texts"
+        if task != "classification" and isinstance(text, tuple) != pairs:
             raise UsageError(f"text {index} is a {'pair' if not pairs else 'single text'}; {task} takes {wanted}")
 
 

@@ -70,6 +70,8 @@ def _local(source: str) -> Path:
         raise ModelError(f"the name {source!r} is not UTF-8, as records and messages need; rename it, or make a link")
     if source and path.is_dir():
         return path.resolve()
+    if source and path.exists() and path.suffix == ".toml":
+        raise ModelError(f"{source} is a plan, which embed and pinstripe.open run; name the model that it names")
     if source and path.exists():
         raise ModelError(f"{source} is a file; name the directory of the model")
     if package := installed_package(source):

@@ -187,5 +187,7 @@ def _explain(request: StartRequest, failure: _Failure) -> StartError:
         why = explain_refused_file(request.argv[0], path, failure.errno)
         if why is not None:
             return StartError(f"cannot execute {command} ({failure.reason}): {why}")
+        if len(request.argv) == 1 and any(sign in request.argv[0] for sign in " |;&"):
+            return StartError(f"cannot execute {command} ({failure.reason}); a line for a shell needs sh -c before it")
         return StartError(f"cannot execute {command} ({failure.reason}); check its name, its permissions and PATH")
     return StartError(f"cannot start {command}: {failure.step} failed ({failure.reason})")
