@@ -188,7 +188,7 @@ def test_changes_between_start_and_resume_are_refused(
 
     vocabulary = (tiny / "vocab.txt").read_text()
     (tiny / "vocab.txt").write_text(vocabulary.replace("\na\nb\n", "\nb\na\n"))
-    assert "the model was another one or has changed" in embed(slow, texts, "-o", "out.jsonl").stderr
+    assert "the model's tokenizer was another one or has changed" in embed(slow, texts, "-o", "out.jsonl").stderr
     make_tiny_model(tiny, seed=1)
     assert "the model was another one or has changed" in embed(slow, texts, "-o", "out.jsonl").stderr
     make_tiny_model(tiny)
