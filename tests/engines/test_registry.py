@@ -54,7 +54,10 @@ def test_missing_library(name: str, module: str, extra: str, monkeypatch: pytest
     if name != "torch-eager":
         monkeypatch.setattr(f"pinstripe.engines.{name}.check_float32_weights", lambda *_, **__: frozenset())
     artefact = Artefact(format=engine(name).format, path="/nowhere", origin="model")
-    with pytest.raises(EngineError, match=rf"^{module} is not installed; run .* install 'pinstripe\[{extra}\]'`, or choose another engine$"):
+    with pytest.raises(
+        EngineError,
+        match=rf"^{module} is not installed; run .* install 'pinstripe\[{extra}\]'`, or choose another engine$",
+    ):
         engine(name).load(LoadRequest(network=fake_network(), artefact=artefact))
 
 

@@ -31,7 +31,7 @@ def print_trials(trials: Sequence[Trial], console: Console) -> None:
     Numbers are never cut: where the window is narrow, intervals go below their values, and the configurations' names
     are folded; where it is narrower still, dispensable columns are left out.
     """
-    first = {trial.workload.subject: trial for trial in reversed(trials)}
+    first = _first_by_subject(trials)
     rows: list[Sequence[str]] = [
         _COLUMNS,
         *(_cells(trial.result, base=first[trial.workload.subject] is trial) for trial in trials),
@@ -57,6 +57,14 @@ def print_trials(trials: Sequence[Trial], console: Console) -> None:
         console.print(table)
     for remark in remarks(trials):
         console.print(remark, style="yellow")
+
+
+def _first_by_subject(trials: Sequence[Trial]) -> dict[str, Trial]:
+    """Return the first trial of each subject, in order: what the others are compared with."""
+    first: dict[str, Trial] = {}
+    for trial in trials:
+        first.setdefault(trial.workload.subject, trial)
+    return first
 
 
 def _without_empty_columns(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
