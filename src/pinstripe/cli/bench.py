@@ -127,7 +127,7 @@ def bench(
 
     Example: pinstripe bench random:bert-base --engine openvino --scenario offline --seq 16,128 --instances 1,2
 
-    Example: pinstripe bench MODEL --texts FILE.jsonl --scenario offline --order sorted,arrival --token-budget 4096
+    Example: pinstripe bench MODEL --texts FILE.jsonl --scenario offline --order sorted,arrival --token-budget 1024
     """
     from msgspec.structs import replace  # noqa: PLC0415
 

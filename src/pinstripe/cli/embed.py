@@ -87,7 +87,7 @@ def embed(
         cores=cores,
         batching=BatchRule(tokens=token_budget) if token_budget else None,
         revision=revision,
-        overrides=read_overrides(override or []) if override else None,
+        overrides=read_overrides(override) if override else None,
     )
     screen = standard_error()
     started = time.monotonic()

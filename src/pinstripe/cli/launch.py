@@ -9,7 +9,7 @@ import typer
 
 from pinstripe.cli.console import print_json
 from pinstripe.cli.launch_report import plan, plan_lines, print_summary, replaced_variables
-from pinstripe.cli.options import Bind, CoreKindOption, Reserve, SmtOption, StrategyOption, choice
+from pinstripe.cli.options import Bind, CoreKindOption, Reserve, SmtOption, StrategyOption, choice, read_wish
 from pinstripe.errors import PinstripeError, UsageError
 
 if TYPE_CHECKING:
@@ -72,15 +72,15 @@ def launch(
     Example: pinstripe launch -- sh -c 'zcat part-$PINSTRIPE_INSTANCE.gz | wc -l'
     """
     from pinstripe.machine import read_machine  # noqa: PLC0415
-    from pinstripe.placement import CoreKindWish, SmtUse, Strategy, Wish, place  # noqa: PLC0415
+    from pinstripe.placement import place  # noqa: PLC0415
     from pinstripe.runtime import MemoryPolicy, launch_requests  # noqa: PLC0415
 
-    wish = Wish(
+    wish = read_wish(
         instances=instances,
         cores=cores,
-        strategy=choice(strategy, Strategy, "--strategy"),
-        smt=choice(smt, SmtUse, "--smt"),
-        core_kind=choice(core_kind, CoreKindWish, "--core-kind"),
+        strategy=strategy,
+        smt=smt,
+        core_kind=core_kind,
         reserve=reserve,
         bind=bind,
     )

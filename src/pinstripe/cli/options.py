@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
 
 from pinstripe.errors import UsageError
+
+if TYPE_CHECKING:
+    from pinstripe.placement import Wish
 
 __all__ = [
     "Bind",
@@ -18,6 +21,7 @@ __all__ = [
     "StrategyOption",
     "choice",
     "named_values",
+    "read_wish",
     "split_list",
 ]
 
@@ -84,3 +88,31 @@ def choice(text: str, choices: Any, option: str) -> Any:
     if text not in get_args(choices):
         raise UsageError(f"{option} {text!r} is not known; use one of {', '.join(get_args(choices))}")
     return text
+
+
+def read_wish(
+    *,
+    instances: int | None,
+    cores: int | None,
+    strategy: str,
+    smt: str,
+    core_kind: str,
+    reserve: int,
+    bind: str | None,
+) -> "Wish":
+    """Return the wish that the options of `place` and `launch` make up.
+
+    Raises:
+        UsageError: One has a value that is not known.
+    """
+    from pinstripe.placement import CoreKindWish, SmtUse, Strategy, Wish  # noqa: PLC0415
+
+    return Wish(
+        instances=instances,
+        cores=cores,
+        strategy=choice(strategy, Strategy, "--strategy"),
+        smt=choice(smt, SmtUse, "--smt"),
+        core_kind=choice(core_kind, CoreKindWish, "--core-kind"),
+        reserve=reserve,
+        bind=bind,
+    )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pinstripe.cli.console import print_json
-from pinstripe.cli.options import Bind, CoreKindOption, Json, Reserve, Root, SmtOption, StrategyOption, choice
+from pinstripe.cli.options import Bind, CoreKindOption, Json, Reserve, Root, SmtOption, StrategyOption, read_wish
 
 if TYPE_CHECKING:
     from pinstripe.placement import Placement
@@ -31,15 +31,14 @@ def place(
     Example: pinstripe place --instances 4 --cores 12
     """
     from pinstripe.machine import read_machine  # noqa: PLC0415
-    from pinstripe.placement import CoreKindWish, SmtUse, Strategy, Wish  # noqa: PLC0415
     from pinstripe.placement import place as place_on  # noqa: PLC0415
 
-    wish = Wish(
+    wish = read_wish(
         instances=instances,
         cores=cores,
-        strategy=choice(strategy, Strategy, "--strategy"),
-        smt=choice(smt, SmtUse, "--smt"),
-        core_kind=choice(core_kind, CoreKindWish, "--core-kind"),
+        strategy=strategy,
+        smt=smt,
+        core_kind=core_kind,
         reserve=reserve,
         bind=bind,
     )
