@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 import typer
 
-from pinstripe.api import AsyncModel, Opening, TextBatch
+from pinstripe.api import AsyncModel, Opening, TextBatch, Wanted
 from pinstripe.bench import Ratio, fixed_batch, paired_ratio
 from pinstripe.models import EncodedText, TokenBatch, forward_flops
 from pinstripe.pool import BatchResult
@@ -66,7 +66,7 @@ def main(
     """Measure, and print the share."""
     lines = [json.loads(line)["text"] for line in corpus.read_bytes().splitlines()]
     taken = lines[:: max(1, len(lines) // texts)] if texts else lines
-    opening = Opening(model=_MODEL, engine=engine, instances=instances, cores=cores)
+    opening = Opening(model=_MODEL, wanted=Wanted(engine=engine, instances=instances, cores=cores))
     share = asyncio.run(_measure(opening, taken, rounds, seconds))
     if as_json:
         print(msgspec.json.encode(share).decode())

@@ -14,7 +14,7 @@ import pinstripe
 SOURCE = Path(pinstripe.__file__).parent
 ROOMS = (
     *("machine", "placement", "runtime", "models", "engines", "configuration", "pool"),
-    *("texts", "dispatch", "api", "bulk", "peak", "bench", "diagnosis", "cli"),
+    *("texts", "dispatch", "api", "accuracy", "bulk", "peak", "bench", "diagnosis", "cli"),
 )
 SHARED = {"errors", "cache", "__init__"}
 

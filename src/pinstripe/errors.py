@@ -8,6 +8,7 @@
     │   ├── EngineError       an engine is unknown, not installed, or cannot do what was asked
     │   ├── ConfigurationError  a configuration, workload, plan or record is not valid
     │   └── TextError         a text, or a file of texts, is not valid
+    │       └── BadTextError  one of several texts, by its index
     └── ExecutionError        the request was fine, running it failed
         ├── StartError        a worker process could not be started as asked
         ├── WorkerError       a worker failed while it ran
@@ -21,6 +22,7 @@ into statuses. A message says what happened, the value seen, and what to do next
 """
 
 __all__ = [
+    "BadTextError",
     "ConfigurationError",
     "EngineError",
     "ExecutionError",
@@ -69,6 +71,20 @@ class ConfigurationError(UsageError):
 
 class TextError(UsageError):
     """A text, or a line of a file of texts, is not valid; the message names it."""
+
+
+class BadTextError(TextError):
+    """One of several texts is not valid.
+
+    Attributes:
+        index: Its place among them, from 0.
+        reason: What is wrong and what to do, without a subject, such as `gives no tokens; leave it out`.
+    """
+
+    def __init__(self, index: int, reason: str) -> None:
+        super().__init__(f"text {index} {reason}")
+        self.index = index
+        self.reason = reason
 
 
 class ExecutionError(PinstripeError):

@@ -4,7 +4,7 @@ import importlib.util
 
 import pytest
 
-from pinstripe.api import default_configuration
+from pinstripe.api import Wanted, default_configuration
 from pinstripe.configuration import Configuration
 from pinstripe.engines import Artefact
 from pinstripe.errors import EngineError
@@ -26,7 +26,7 @@ def all_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_instance_a_core(machine: Machine, cores: int) -> None:
     """As many instances as physical performance cores that are ours: never one a hardware thread."""
     configuration, notes = default_configuration(
-        machine, fake_network(), lambda _: NOTHING, memory_bytes=None, engine_name="fake"
+        machine, fake_network(), lambda _: NOTHING, memory_bytes=None, wanted=Wanted(engine="fake")
     )
 
     assert (configuration.instances, notes) == (cores, ())
@@ -57,7 +57,7 @@ def test_no_engine_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_large_models_have_fewer_instances() -> None:
     """A model of 1.3 GB of weights: half of 16 GiB holds 2 copies of 300 MiB + 2 x 1.3 GB, not one on each core."""
     configuration, notes = default_configuration(
-        xeon_8380(), BERT_LARGE, lambda _: NOTHING, memory_bytes=16 << 30, engine_name="fake"
+        xeon_8380(), BERT_LARGE, lambda _: NOTHING, memory_bytes=16 << 30, wanted=Wanted(engine="fake")
     )
 
     assert configuration.instances == 2
@@ -67,10 +67,10 @@ def test_large_models_have_fewer_instances() -> None:
 def test_what_is_named_is_kept() -> None:
     """Cores without instances: as many as fit; instances without cores: an equal share."""
     by_cores, _ = default_configuration(
-        xeon_8380(), fake_network(), lambda _: NOTHING, memory_bytes=None, engine_name="fake", cores=20
+        xeon_8380(), fake_network(), lambda _: NOTHING, memory_bytes=None, wanted=Wanted(engine="fake", cores=20)
     )
     by_instances, _ = default_configuration(
-        xeon_8380(), fake_network(), lambda _: NOTHING, memory_bytes=None, engine_name="fake", instances=8
+        xeon_8380(), fake_network(), lambda _: NOTHING, memory_bytes=None, wanted=Wanted(engine="fake", instances=8)
     )
 
     assert (by_cores.instances, by_cores.cores) == (4, 20)

@@ -373,3 +373,42 @@ def test_options_reach_the_engine_they_are_meant_for(pinstripe: Run, tiny_model:
 
     assert baseline["configuration"]["options"] == {}
     assert own["configuration"]["options"] == {"fixed_us": 2000, "busy": True}
+
+
+def test_a_precision_that_an_engine_lacks_is_reported(pinstripe: Run, tiny_model: Path) -> None:
+    """In a grid the rest is measured; alone, it is an error."""
+    finished = pinstripe(
+        "bench", str(tiny_model), "--engine", "fake", "--precision", "float32,int8", "--seq", "8", "--json", *QUICK
+    )
+    (trial,) = _trials(finished)
+    alone = pinstripe("bench", str(tiny_model), "--engine", "fake", "--precision", "int8", "--seq", "8", *QUICK)
+
+    assert trial["configuration"]["precision"] == "float32"
+    assert "skipped: fake int8 1x" in finished.stderr
+    assert "engine fake does not compute in int8; choose one of float32" in finished.stderr
+    assert (alone.returncode, alone.stderr) == (
+        2,
+        "pinstripe: error: engine fake does not compute in int8; choose one of float32\n",
+    )
+
+
+def test_another_python(pinstripe: Run, tiny_model: Path) -> None:
+    """The engine runs in the environment that is named, and the record says in which."""
+    finished = pinstripe(
+        "bench",
+        str(tiny_model),
+        "--engine",
+        "fake",
+        "--python",
+        f"fake={sys.executable}",
+        "--seq",
+        "8",
+        "--json",
+        *QUICK,
+    )
+    (trial,) = _trials(finished)
+    absent = pinstripe("bench", str(tiny_model), "--engine", "fake", "--python", "/no/python", "--seq", "8", *QUICK)
+
+    assert trial["configuration"]["python"] == sys.executable
+    assert absent.returncode == 2
+    assert "/no/python is no file" in absent.stderr

@@ -1,42 +1,75 @@
 """Every engine through the one conformance suite."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from pinstripe.engines import Artefact, LoadRequest, engine, engine_names
+from pinstripe.engines import Artefact, LoadRequest, Precision, engine, engine_names
 from pinstripe.models import Network
 from pinstripe.testing.engine_conformance import EngineConformance
 from pinstripe.testing.fake_engine import fake_network
 
-_MODELS = (
+_FLOAT32_MODELS = (
     "minilm",
+    "albert-embedding",
     "bert-classification",
     "bert-fill-mask",
     "bert-question-answering",
     "bert-reranking",
     "bert-token-classification",
+    "deberta-v2-embedding",
+    "deberta-v3-embedding",
     "distilbert-embedding",
+    "electra-embedding",
+    "modernbert-embedding",
+    "mpnet-embedding",
     "roberta-embedding",
+    "xlm-roberta-embedding",
 )
-_REAL = [(name, model) for name in engine_names() if name != "fake" for model in _MODELS]
+_REDUCED_MODELS = ("minilm", "bert-question-answering", "distilbert-embedding")
+
+
+def _subjects() -> list[Any]:
+    """Return all of engine, precision and model; those are slow that compile for long."""
+    subjects = []
+    for name in engine_names():
+        if name == "fake" or name.startswith("tf-"):  # TensorFlow has an environment and tests of its own
+            continue
+        try:
+            precisions = engine(name).precisions
+        except ModuleNotFoundError:
+            continue
+        for precision in precisions:
+            for model in _FLOAT32_MODELS if precision == "float32" else _REDUCED_MODELS:
+                quick = name != "torch-compile" or (precision, model) == ("float32", "distilbert-embedding")
+                marks = () if quick else (pytest.mark.slow,)
+                subjects.append(pytest.param((name, precision, model), marks=marks, id=f"{name}-{precision}-{model}"))
+    return subjects
 
 
 class TestRealEngines(EngineConformance):
     """Engines that run a network."""
 
-    @pytest.fixture(scope="class", autouse=True, params=_REAL, ids="-".join)
+    @pytest.fixture(scope="class", autouse=True, params=_subjects())
     @classmethod
     def _subject(
         cls,
         request: pytest.FixtureRequest,
         network: Callable[[str], Network],
-        artefact: Callable[[str, Network], Artefact],
+        artefact: Callable[[str, Network, Precision], Artefact],
+        needs: Callable[[str, Precision], None],
     ) -> None:
-        name, model = request.param
+        name, precision, model = request.param
+        needs(name, precision)
         subject = network(model)
-        threads = 2 if model == "minilm" else 1
-        _set_up(cls, name, LoadRequest(network=subject, artefact=artefact(name, subject), threads=threads))
+        loaded = LoadRequest(
+            network=subject,
+            artefact=artefact(name, subject, precision),
+            precision=precision,
+            threads=2 if model == "minilm" else 1,
+        )
+        _set_up(cls, name, loaded)
 
 
 class TestFakeEngine(EngineConformance):

@@ -15,8 +15,8 @@ import pytest
 
 from pinstripe.cache import cache_directory
 from pinstripe.engines import Artefact, LoadRequest, engine, prepare
-from pinstripe.engines.export import export
-from pinstripe.engines.export_request import ExportRequest
+from pinstripe.engines.exporting.making import export
+from pinstripe.engines.exporting.request import ExportRequest
 from pinstripe.engines.torch_eager import load_network
 from pinstripe.errors import EngineError, ExecutionError
 from pinstripe.models import Network
@@ -163,7 +163,7 @@ def test_a_graph_that_cannot_be_written(tiny: Callable[[str], Network], tmp_path
 
 def test_what_the_system_says_is_one_line(tmp_path: Path) -> None:
     """The exporting process hands on an error of the system, such as of a full disk, without a traceback."""
-    command = [sys.executable, "-m", "pinstripe.engines.export", str(tmp_path / "gone")]
+    command = [sys.executable, "-m", "pinstripe.engines.exporting", str(tmp_path / "gone")]
     # Standard input stays open meanwhile: its end would stop the process.
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
@@ -250,7 +250,7 @@ def test_a_wrong_export_is_not_accepted(
     model = load_network(network)
     with torch.no_grad():
         model.encoder.layer[0].output.dense.weight *= 1.1
-    monkeypatch.setattr("pinstripe.engines.export.load_network", lambda _: model)
+    monkeypatch.setattr("pinstripe.engines.exporting.traceable.load_network", lambda _: model)
     with pytest.raises(EngineError, match=r"differs from torch by \d.*more than 0\.001"):
         export(ExportRequest(network=network, format="onnx"), tmp_path)
 

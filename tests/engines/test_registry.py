@@ -12,9 +12,19 @@ from pinstripe.testing.fake_engine import fake_network
 
 def test_names() -> None:
     """The names users type."""
-    assert engine_names() == ("fake", "onnxruntime", "openvino", "torch-eager")
+    assert engine_names() == (
+        "fake",
+        "onnxruntime",
+        "openvino",
+        "tf-eager",
+        "tf-graph",
+        "tf-xla",
+        "torch-compile",
+        "torch-eager",
+        "torchscript",
+    )
     assert [engine(name).name for name in engine_names()] == list(engine_names())
-    assert [engine(name).format for name in engine_names()] == ["none", "onnx", "openvino", "safetensors"]
+    assert [engine(name).format for name in engine_names()] == ["none", "onnx", "openvino", *["safetensors"] * 6]
 
 
 def test_unknown_name() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pinstripe.errors import EngineError
-from pinstripe.peak.kernels import KERNELS
+from pinstripe.peak.kernels import KERNELS, _check_int8
 
 M, N, K = 24, 40, 56
 
@@ -37,6 +37,43 @@ def test_bfloat16_is_computed_in_bfloat16(probe: str) -> None:
 
     assert product.dtype == torch.bfloat16
     np.testing.assert_allclose(product.float().numpy(), _random(M, K) @ _random(N, K).T, rtol=2**-6)
+
+
+def _integers(rows: int, columns: int, offset: int) -> Any:
+    return np.floor(_random(rows, columns) * 256) - offset
+
+
+def test_int8_of_torch_is_the_whole_product_of_integers() -> None:
+    """Sums of products of integers, brought back into 8 bits as its scale 2^-13 and zero 128 say, in every element."""
+    torch = pytest.importorskip("torch")
+    product: Any = KERNELS["torch-onednn"]("int8", None)(M, N, K)()
+    exact = _integers(M, K, 0) @ _integers(N, K, 128).T
+
+    assert product.dtype == torch.uint8
+    assert len(np.unique(product.numpy())) > 20
+    np.testing.assert_allclose(product.numpy(), np.clip(exact / 2**13 + 128, 0, 255), atol=0.51)
+
+
+def test_int8_of_openvino_is_the_whole_product_of_rounded_inputs() -> None:
+    """Inputs rounded to 255ths, weights whole numbers times 2^-13."""
+    pytest.importorskip("openvino")
+    product: Any = KERNELS["openvino"]("int8", None)(M, N, K)()
+    inputs, weights = np.rint(_random(M, K) * 255) / 255, _integers(N, K, 128) / 2**13
+
+    np.testing.assert_allclose(product[0], inputs @ weights.T, atol=1e-5)
+
+
+def test_openvino_in_another_precision_than_int8_is_refused() -> None:
+    """The name of the kernel in OpenVINO's own graph decides; a float32 product of integers would be another peak."""
+    openvino = pytest.importorskip("openvino")
+    inputs = openvino.opset13.parameter([M, K], np.float32)
+    weights = openvino.opset13.constant(np.ones((K, N), np.float32))
+    product = openvino.opset13.matmul(inputs, weights, transpose_a=False, transpose_b=False)
+    model = openvino.Model([product], [inputs])
+    compiled = openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+
+    with pytest.raises(EngineError, match="instead of in int8"):
+        _check_int8(compiled)
 
 
 def test_other_number_of_threads_than_asked_is_refused() -> None:

@@ -62,23 +62,23 @@ def test_rates_of_all_places_are_added_up() -> None:
 
 
 @pytest.mark.slow
-def test_every_library_that_is_there_has_its_say() -> None:
-    """All probes for float32 run, and none that is installed fails."""
+@pytest.mark.parametrize(
+    ("precision", "probes"),
+    [("float32", ("torch-linear", "torch-onednn", "openvino", "numpy")), ("int8", ("torch-onednn", "openvino"))],
+)
+def test_every_library_that_is_there_has_its_say(precision: PeakPrecision, probes: tuple[str, ...]) -> None:
+    """All probes for a precision run, and none that is installed fails."""
     for library in ("torch", "openvino"):
         pytest.importorskip(library)
-    peak = _measure(_one_cpu(CPUS[0]))
+    peak = _measure(_one_cpu(CPUS[0]), precision=precision)
 
-    assert {probe.probe: probe.reason for probe in peak.probes} == dict.fromkeys(
-        ("torch-linear", "torch-onednn", "openvino", "numpy")
-    )
+    assert {probe.probe: probe.reason for probe in peak.probes} == dict.fromkeys(probes)
 
 
-def test_precision_without_a_probe_is_null_with_the_reason() -> None:
-    """Nothing is made up for int8, nor for bfloat16 on a processor that would emulate it."""
-    int8 = _measure(_one_cpu(CPUS[0]), precision="int8")
+def test_bfloat16_that_would_be_emulated_is_null_with_the_reason() -> None:
+    """Nothing is made up for a processor without the instructions."""
     bfloat16 = asyncio.run(measure_peak([_one_cpu(CPUS[0])], "bfloat16", ("avx2", "fma")))
 
-    assert (int8.gflops, int8.reason) == (None, "no probe for int8")
     assert bfloat16.gflops is None
     assert "no instructions for bfloat16" in str(bfloat16.reason)
 

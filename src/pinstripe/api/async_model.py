@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from pinstripe.api.opening import Opening, Prepared
 from pinstripe.api.text_batch import Batch, TextBatch, batch_texts, prefetched, run_batches
+from pinstripe.api.wanted import Wanted
 from pinstripe.configuration import BatchRule, Configuration
-from pinstripe.engines import Artefact
+from pinstripe.engines import Artefact, Precision
 from pinstripe.errors import UsageError, WorkerError
 from pinstripe.models import (
     Answer,
@@ -25,7 +26,7 @@ from pinstripe.models import (
     make_answers,
     needs_offsets,
 )
-from pinstripe.pool import BatchResult, Pool
+from pinstripe.pool import BatchResult, InstanceEvidence, Pool
 
 __all__ = ["AsyncModel"]
 
@@ -190,6 +191,14 @@ class AsyncModel:
         """
         await run_batches(self._check_open(), batches, on_result)
 
+    async def evidence(self) -> list[InstanceEvidence]:
+        """Return what took effect in each instance; see `Pool.evidence`.
+
+        Raises:
+            WorkerError: A worker ended meanwhile, or the model is not open.
+        """
+        return await self._check_open().evidence()
+
     def _members(self, texts: Iterable[Text]) -> list[Text]:
         """Return texts as a list, whatever holds them, once they are known to be such.
 
@@ -238,6 +247,7 @@ def open_async(
     model: str | os.PathLike[str],
     *,
     engine: str | None = None,
+    precision: Precision = "float32",
     instances: int | None = None,
     cores: int | None = None,
     configuration: Configuration | None = None,
@@ -255,9 +265,7 @@ def open_async(
     """
     opening = Opening(
         model=os.fspath(model),
-        engine=engine,
-        instances=instances,
-        cores=cores,
+        wanted=Wanted(engine=engine, precision=precision, instances=instances, cores=cores),
         configuration=configuration,
         batching=batching,
         revision=revision,

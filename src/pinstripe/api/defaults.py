@@ -4,8 +4,11 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Final
 
+from msgspec.structs import asdict
+
+from pinstripe.api.wanted import Wanted
 from pinstripe.configuration import Configuration
-from pinstripe.engines import Artefact, engine
+from pinstripe.engines import Artefact, Precision, engine
 from pinstripe.errors import EngineError
 from pinstripe.machine import Machine
 from pinstripe.models import Network
@@ -13,8 +16,13 @@ from pinstripe.placement import Wish, place
 
 __all__ = ["default_configuration"]
 
-_PREFERRED: Final = ("openvino", "onnxruntime", "torch-eager")
-"""Best first in float32: with MiniLM over 1,000 texts, ONNX Runtime has 0.90 to 0.96 of OpenVINO's rate;
+_ANY: Final = Wanted()
+_PREFERRED: Final[dict[Precision, tuple[str, ...]]] = {
+    "float32": ("openvino", "onnxruntime", "torch-eager"),
+    "bfloat16": ("openvino", "torch-eager"),
+    "int8": ("openvino", "onnxruntime"),
+}
+"""Best first. In float32, with MiniLM over 1,000 texts, ONNX Runtime has 0.90 to 0.96 of OpenVINO's rate;
 torch cannot be told from either (0.79 to 1.12 of OpenVINO's) and takes twice the memory (`bench --texts`, 5 rounds)."""
 _MEMORY_SHARE: Final = 0.5
 """Of the memory that is available; the rest is for batches, results and everybody else."""
@@ -31,9 +39,7 @@ def default_configuration(
     prepare: Callable[[Configuration], Artefact],
     *,
     memory_bytes: int | None,
-    engine_name: str | None = None,
-    instances: int | None = None,
-    cores: int | None = None,
+    wanted: Wanted = _ANY,
 ) -> tuple[Configuration, tuple[str, ...]]:
     """Choose what was not named, for throughput: the fastest engine that is here, and one instance on each core.
 
@@ -45,9 +51,7 @@ def default_configuration(
         network: The model.
         prepare: Finds or makes the file that an engine loads; an engine that has none is passed over.
         memory_bytes: Memory that is available; None if that is unknown.
-        engine_name: Engine to use; None to choose.
-        instances: Number of instances; None to choose.
-        cores: Cores of each; None to choose, or for an equal share if `instances` is given.
+        wanted: What was said; None there is chosen, but for the cores if a number of instances is given.
 
     Returns:
         The configuration, and what was decided against and why, a sentence each.
@@ -56,29 +60,36 @@ def default_configuration(
         EngineError: No engine is installed that can run the model; the message says what each lacks.
         PlacementError: The machine has no core to offer.
     """
-    chosen, notes = (engine_name, ()) if engine_name else _usable_engine(prepare)
-    if instances is None and cores is None:
+    chosen, notes = (wanted.engine, ()) if wanted.engine else _usable_engine(prepare, wanted)
+    instances = wanted.instances
+    if instances is None and wanted.cores is None:
         instances, remark = _instances(machine, network, memory_bytes)
         notes += remark
     elif instances is None:
-        instances = len(place(machine, Wish(cores=cores)).instances)
-    return Configuration(engine=chosen, instances=instances or 1, cores=cores), notes
+        instances = len(place(machine, Wish(cores=wanted.cores)).instances)
+    return _configuration(wanted, chosen, instances or 1), notes
 
 
-def _usable_engine(prepare: Callable[[Configuration], Artefact]) -> tuple[str, tuple[str, ...]]:
+def _configuration(wanted: Wanted, engine_name: str, instances: int = 1) -> Configuration:
+    said = {**asdict(wanted), "engine": engine_name, "instances": instances}
+    return Configuration(**said)
+
+
+def _usable_engine(prepare: Callable[[Configuration], Artefact], wanted: Wanted) -> tuple[str, tuple[str, ...]]:
     reasons = []
-    for name in _PREFERRED:
+    for name in _PREFERRED[wanted.precision]:
         missing = [one for one in engine(name).distributions if find_spec(one) is None]
         if missing:
             reasons.append(f"{name} is not used: {' and '.join(missing)} not installed")
             continue
         try:
-            prepare(Configuration(engine=name))
+            prepare(_configuration(wanted, name))
         except EngineError as error:
             reasons.append(f"{name} is not used: {error}")
         else:
             return name, tuple(reasons)
-    raise EngineError(f"no engine can run this model; pip install 'pinstripe[all]' ({'; '.join(reasons)})")
+    message = f"no engine can run this model in {wanted.precision}; pip install 'pinstripe[all]'"
+    raise EngineError(f"{message} ({'; '.join(reasons)})")
 
 
 def _instances(machine: Machine, network: Network, memory_bytes: int | None) -> tuple[int, tuple[str, ...]]:

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from pinstripe.api.async_model import AsyncModel
 from pinstripe.api.opening import Opening
+from pinstripe.api.wanted import Wanted
 from pinstripe.configuration import BatchRule, Configuration
+from pinstripe.engines import Precision
 from pinstripe.errors import WorkerError
 from pinstripe.models import Answer, Network, Overrides, Text
 
@@ -154,6 +156,7 @@ def open_model(
     model: str | os.PathLike[str],
     *,
     engine: str | None = None,
+    precision: Precision = "float32",
     instances: int | None = None,
     cores: int | None = None,
     configuration: Configuration | None = None,
@@ -169,10 +172,12 @@ def open_model(
 
     Args:
         model: Directory, hub id, `package:NAME`, or a plan's file (`.toml`).
-        engine: Name of the engine; None for the fastest that is installed.
+        engine: Name of the engine; None for the fastest that is installed and has the precision.
+        precision: Precision of the computation; less than float32 is faster and changes results, see
+            `pinstripe accuracy`.
         instances: Number of instances; None for one a core.
         cores: Cores of each instance; None for an equal share.
-        configuration: Everything about how it runs, instead of the three before.
+        configuration: Everything about how it runs, instead of the four before.
         batching: How texts are put into batches; None for the plan's, else sorted batches of up to 1024 tokens for each
             core of an instance.
         revision: Revision of a hub model.
@@ -184,9 +189,7 @@ def open_model(
     return Model(
         Opening(
             model=os.fspath(model),
-            engine=engine,
-            instances=instances,
-            cores=cores,
+            wanted=Wanted(engine=engine, precision=precision, instances=instances, cores=cores),
             configuration=configuration,
             batching=batching,
             revision=revision,

@@ -2,12 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from typing import Final
 
+from msgspec.structs import replace
+
+from pinstripe.api.artefacts import artefact_finder
 from pinstripe.api.defaults import default_configuration
+from pinstripe.api.wanted import Wanted
 from pinstripe.configuration import BatchRule, Configuration, Plan, read_plan
-from pinstripe.engines import Artefact, engine, prepare
+from pinstripe.engines import Artefact
 from pinstripe.errors import UsageError
 from pinstripe.machine import Machine, read_machine, read_memory
 from pinstripe.models import Network, Overrides, Tokenizer, load_tokenizer, resolve
@@ -20,6 +24,9 @@ _TOKENS_A_CORE = 1024
 """Most tokens of a batch for each core of an instance where nobody says it. Fewer cost more batches; with more, what
 passes from one layer to the next no longer fits into a core's caches. MiniLM on one core computes 1 % fewer tokens a
 second at 512, 3 to 7 % fewer at 4096 and up to 19 % fewer at 8192 (`benchmarks/token_budget.py`)."""
+
+
+_NOTHING_SAID: Final = Wanted()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +60,8 @@ class Opening:
 
     Attributes:
         model: Directory, hub id, `package:NAME`, or a plan's file (`.toml`), which says everything else but `batching`.
-        engine: Name of the engine; None for the fastest that is installed.
-        instances: Number of instances; None for one a core.
-        cores: Cores of each instance; None for an equal share.
-        configuration: Everything about how it runs, instead of the three before.
+        wanted: What was said of how it runs.
+        configuration: Everything about how it runs, instead.
         batching: How texts are put into batches; None for what the plan says, else sorted batches of up to 1024 tokens
             for each core of an instance.
         revision: Revision of a hub model.
@@ -64,9 +69,7 @@ class Opening:
     """
 
     model: str
-    engine: str | None = None
-    instances: int | None = None
-    cores: int | None = None
+    wanted: Wanted = _NOTHING_SAID
     configuration: Configuration | None = None
     batching: BatchRule | None = None
     revision: str | None = None
@@ -80,24 +83,29 @@ class Opening:
         """
         if self.model.endswith(_PLAN_SUFFIX):
             plan = self._plan()
-            return _prepare(
-                self._model_of(plan), plan.revision, plan.overrides, self.batching or plan.batching, _as_in(plan)
+            model, batching = self._path_in(plan.model), self.batching or plan.batching
+            return _prepare(model, plan.revision, plan.overrides, batching, self._as_in(plan))
+        if self.configuration is not None and self.wanted != _NOTHING_SAID:
+            raise UsageError(
+                "a configuration says engine, precision, instances and cores; leave these out, or leave it out"
             )
-        named = (self.engine, self.instances, self.cores)
-        if self.configuration is not None and any(one is not None for one in named):
-            raise UsageError("a configuration says engine, instances and cores; leave these out, or leave it out")
         return _prepare(self.model, self.revision, self.overrides or Overrides(), self.batching, self._choose)
 
     def _plan(self) -> Plan:
-        others = (self.engine, self.instances, self.cores, self.configuration, self.revision, self.overrides)
-        if any(one is not None for one in others):
+        others = (self.configuration, self.revision, self.overrides)
+        if self.wanted != _NOTHING_SAID or any(one is not None for one in others):
             raise UsageError(f"{self.model} is a plan and says how the model runs; edit it, or name the model instead")
         return read_plan(Path(self.model))
 
-    def _model_of(self, plan: Plan) -> str:
-        """Return the plan's model; a path that begins with a dot begins where the plan lies."""
-        is_relative = plan.model.startswith(("./", "../"))
-        return str(Path(self.model).parent / plan.model) if is_relative else plan.model
+    def _path_in(self, plan_path: str) -> str:
+        """Return a path of the plan; one that begins with a dot begins where the plan lies."""
+        is_relative = plan_path.startswith(("./", "../"))
+        return str(Path(self.model).parent / plan_path) if is_relative else plan_path
+
+    def _as_in(self, plan: Plan) -> "Chooser":
+        calibration = plan.configuration.calibration
+        configuration = replace(plan.configuration, calibration=calibration and self._path_in(calibration))
+        return lambda *_: (configuration, ())
 
     def _choose(
         self, machine: Machine, network: Network, make: Callable[[Configuration], Artefact]
@@ -109,17 +117,11 @@ class Opening:
             network,
             make,
             memory_bytes=read_memory().available_bytes,
-            engine_name=self.engine,
-            instances=self.instances,
-            cores=self.cores,
+            wanted=self.wanted,
         )
 
 
 Chooser = Callable[[Machine, Network, Callable[[Configuration], Artefact]], tuple[Configuration, tuple[str, ...]]]
-
-
-def _as_in(plan: Plan) -> Chooser:
-    return lambda *_: (plan.configuration, ())
 
 
 def _prepare(
@@ -127,13 +129,9 @@ def _prepare(
 ) -> Prepared:
     machine = read_machine()
     network = resolve(model, revision=revision, overrides=overrides)
-    make = partial(_artefact, network)
+    make = artefact_finder(network)
     configuration, notes = choose(machine, network, make)
     setup = set_up(configuration, machine, network, make)
     warnings = setup.placement.warnings if setup.placement else ()
     threads = max(spec.load.threads or 1 for spec in setup.specs)
     return Prepared(network, setup, batching or BatchRule(tokens=_TOKENS_A_CORE * threads), (*notes, *warnings))
-
-
-def _artefact(network: Network, configuration: Configuration) -> Artefact:
-    return prepare(engine(configuration.engine), network, file=configuration.file)

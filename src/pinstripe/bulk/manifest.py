@@ -24,6 +24,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         options: Options of the engine.
         graph: Fingerprint of the file that the engine loaded, if that came with the model; None for one that was made
             from the weights.
+        calibration: Digest of the texts that a quantization took its scales from; None if there are none.
         field: See `BulkJob`.
         prompt: See `BulkJob`.
     """
@@ -34,6 +35,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     precision: Precision
     options: dict[str, str | int | float | bool]
     graph: str | None
+    calibration: str | None
     field: str
     prompt: str | None
 
@@ -58,6 +60,7 @@ def make_manifest(job: BulkJob, network: Network, configuration: Configuration, 
         precision=configuration.precision,
         options=configuration.options,
         graph=_graph(artefact),
+        calibration=artefact.calibration,
         field=job.field,
         prompt=job.prompt,
     )

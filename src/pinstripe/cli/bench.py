@@ -1,10 +1,18 @@
 """`pinstripe bench`: measure configurations of a model."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pinstripe.cli.engine_options import (
+    CalibrationOption,
+    PythonOption,
+    python_of,
+    read_engines,
+    read_pythons,
+    read_ways,
+)
 from pinstripe.cli.model_options import OverrideOption, Revision, read_overrides
 from pinstripe.cli.options import (
     Bind,
@@ -14,16 +22,16 @@ from pinstripe.cli.options import (
     SmtOption,
     StrategyOption,
     choice,
-    named_values,
     split_list,
 )
 from pinstripe.errors import UsageError
 
+if TYPE_CHECKING:
+    from pinstripe.configuration import Configuration
+
 __all__ = ["bench"]
 
 _PER_CORE = "per-core"
-_KINDS = {".onnx": "onnx", ".xml": "openvino"}
-OptionValue = str | int | float | bool
 
 
 def bench(
@@ -32,7 +40,10 @@ def bench(
         typer.Argument(help="Directory, hub id, package:NAME, or random:bert-base|bert-large|minilm-l6|distilbert."),
     ],
     *,
-    engine: Annotated[str, typer.Option(help="Engines: torch-eager, onnxruntime, openvino.")] = "torch-eager",
+    engine: Annotated[
+        str, typer.Option(help="Engines, a list; all is every one that is installed. `pinstripe engines` lists them.")
+    ] = "torch-eager",
+    precision: Annotated[str, typer.Option(help="Precisions: float32, bfloat16, int8.")] = "float32",
     batch: Annotated[
         str | None, typer.Option(help="Batch sizes; with --texts the most texts in a batch.", show_default="1")
     ] = None,
@@ -92,9 +103,12 @@ def bench(
     option: Annotated[
         list[str] | None,
         typer.Option(
-            help="Option of the engines, or of one: onnxruntime.spinning=false.", metavar="[ENGINE.]NAME=VALUE"
+            help="Option of the engines, or of one: onnxruntime.spinning=true,false; several values span the grid.",
+            metavar="[ENGINE.]NAME=VALUE",
         ),
     ] = None,
+    calibration: CalibrationOption = None,
+    python: PythonOption = None,
     override: OverrideOption = None,
     revision: Revision = None,
     repeats: Annotated[int, typer.Option(min=1, max=1000, help="Rounds over all configurations.")] = 3,
@@ -135,6 +149,7 @@ def bench(
     from pinstripe.cli.measuring import measure  # noqa: PLC0415
     from pinstripe.cli.workloads import read_workloads  # noqa: PLC0415
     from pinstripe.configuration import Configuration, Pin, Threads  # noqa: PLC0415
+    from pinstripe.engines import Precision  # noqa: PLC0415
     from pinstripe.machine import read_machine  # noqa: PLC0415
     from pinstripe.placement import CoreKindWish, SmtUse, Strategy, Wish  # noqa: PLC0415
     from pinstripe.placement import place as place_on  # noqa: PLC0415
@@ -167,25 +182,23 @@ def bench(
         bind=bind,
         memory_policy=choice(memory, MemoryPolicy, "--memory"),
     )
-    engines = split_list(engine, "--engine", str)
-    options = {name: _value(text) for name, text in named_values(option or [], "--option").items()}
+    pythons = read_pythons(python or [])
+    engines = read_engines(engine, pythons)
     if bind is not None and instances is not None:
         raise UsageError(f"--bind {bind!r} says how many instances there are; leave --instances out")
     counts = split_list(instances or "1", "--instances", number)
     sizes: list[int | None] = [None] if cores is None else [*split_list(cores, "--cores", int)]
-    configurations = [Configuration(engine=baseline, pin="none", threads="framework")] if baseline else []
+    ways = read_ways(
+        engines,
+        precisions=[choice(text, Precision, "--precision") for text in split_list(precision, "--precision", str)],
+        options=option or [],
+        file=file,
+        calibration=calibration,
+        pythons=pythons,
+    )
+    configurations = [*_baseline(baseline, pythons)]
     configurations += [
-        replace(
-            first,
-            engine=name,
-            instances=count,
-            cores=size,
-            file=file if _reads(name, file, engines) else None,
-            options=_options_of(name, options),
-        )
-        for name in engines
-        for count in counts
-        for size in sizes
+        replace(first, **way, instances=count, cores=size) for way in ways for count in counts for size in sizes
     ]
     workloads, contents = read_workloads(
         scenario, batch=batch, seq=seq, texts=texts, order=order, token_budget=token_budget
@@ -207,28 +220,9 @@ def bench(
     )
 
 
-def _options_of(engine: str, options: dict[str, OptionValue]) -> dict[str, OptionValue]:
-    """Return an engine's options: those named without an engine, and those named with its own."""
-    own = f"{engine}."
-    return {name.removeprefix(own): value for name, value in options.items() if "." not in name or name.startswith(own)}
+def _baseline(engine: str | None, pythons: dict[str | None, str]) -> "list[Configuration]":
+    from pinstripe.configuration import Configuration  # noqa: PLC0415
 
-
-def _reads(engine: str, file: str | None, engines: list[str]) -> bool:
-    """Return whether the file is meant for this engine: it reads that kind, or none of the engines does."""
-    from pinstripe.engines import engine as engine_of  # noqa: PLC0415
-
-    kind = _KINDS.get(Path(file or "").suffix)
-    readers = [name for name in engines if engine_of(name).format == kind]
-    return engine in readers or not readers
-
-
-def _value(text: str) -> OptionValue:
-    """Return a number or truth value if the text reads as one."""
-    if text in {"true", "false"}:
-        return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    if engine is None:
+        return []
+    return [Configuration(engine=engine, pin="none", threads="framework", python=python_of(engine, pythons))]

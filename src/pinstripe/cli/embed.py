@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Self
 import typer
 
 from pinstripe.cli.console import print_json, standard_error
+from pinstripe.cli.engine_options import CalibrationOption, PythonOption, read_wanted
 from pinstripe.cli.model_options import OverrideOption, Revision, read_overrides
 from pinstripe.cli.options import Json, choice
 
@@ -39,6 +40,14 @@ def embed(
         Path, typer.Option("--output", "-o", help="File to make: .parquet, .npy or .jsonl; rows are in input order.")
     ],
     engine: Annotated[str | None, typer.Option(help="Engine.", show_default="the fastest that is installed")] = None,
+    precision: Annotated[
+        str, typer.Option(help="float32, bfloat16 or int8; `pinstripe accuracy` says what the last two change.")
+    ] = "float32",
+    option: Annotated[
+        list[str] | None, typer.Option(help="Option of the engine; may be repeated.", metavar="NAME=VALUE")
+    ] = None,
+    calibration: CalibrationOption = None,
+    python: PythonOption = None,
     instances: Annotated[int | None, typer.Option(min=1, help="Instances.", show_default="one a core")] = None,
     cores: Annotated[
         int | None, typer.Option(min=1, help="Physical cores of each instance.", show_default="an equal share")
@@ -82,9 +91,15 @@ def embed(
     )
     opening = Opening(
         model=model,
-        engine=engine,
-        instances=instances,
-        cores=cores,
+        wanted=read_wanted(
+            engine,
+            precision=precision,
+            options=option or [],
+            calibration=calibration,
+            pythons=python or [],
+            instances=instances,
+            cores=cores,
+        ),
         batching=BatchRule(tokens=token_budget) if token_budget else None,
         revision=revision,
         overrides=read_overrides(override) if override else None,

@@ -8,9 +8,11 @@ from typing import Annotated, NoReturn, cast
 import typer
 
 from pinstripe import __version__
+from pinstripe.cli.accuracy import accuracy
 from pinstripe.cli.bench import bench
 from pinstripe.cli.doctor import doctor
 from pinstripe.cli.embed import embed
+from pinstripe.cli.engines import engines
 from pinstripe.cli.launch import launch
 from pinstripe.cli.place import place
 from pinstripe.cli.report import report
@@ -33,10 +35,12 @@ app = typer.Typer(
     "--scenario offline[/bold]",
 )
 app.command()(doctor)
+app.command()(engines)
 app.command()(place)
 app.command(context_settings={"allow_interspersed_args": False})(launch)
 app.command()(bench)
 app.command()(embed)
+app.command()(accuracy)
 app.command()(report)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from pinstripe.api import artefact_finder
 from pinstripe.bench import (
     Grid,
     Host,
@@ -34,8 +35,8 @@ from pinstripe.cli.interrupting import run_to_the_end
 from pinstripe.cli.shell import shell_word
 from pinstripe.cli.trials import print_runs
 from pinstripe.configuration import Configuration, Workload
-from pinstripe.engines import engine, prepare
-from pinstripe.errors import ExecutionError, PlacementError, UsageError
+from pinstripe.engines import engine
+from pinstripe.errors import EngineError, ExecutionError, PlacementError, UsageError
 from pinstripe.machine import Machine
 from pinstripe.models import Network, Overrides, Text, resolve
 from pinstripe.pool import Setup, set_up
@@ -217,29 +218,31 @@ def _set_up_all(
 
     Raises:
         PlacementError: It can hold none of them; the message is the first one's.
+        EngineError: Likewise for engines that cannot run as asked.
     """
+    find = artefact_finder(network)
     setups: list[Setup] = []
     impossible: list[Skipped] = []
+    refusals: list[PlacementError | EngineError] = []
     for configuration in configurations:
         try:
-            setup = set_up(
-                configuration, machine, network, lambda one: prepare(engine(one.engine), network, file=one.file)
-            )
-        except PlacementError as error:
-            if len(configurations) == 1:
-                raise
+            setup = set_up(configuration, machine, network, find)
+        except (PlacementError, EngineError) as error:
+            refusals.append(error)
             impossible.append(Skipped(configuration.label, str(error)))
             continue
         # Two wishes may come to the same, such as one instance and one a core on a single core.
         if setup not in setups:
             setups.append(setup)
     if not setups:
-        raise PlacementError(impossible[0].reason)
+        raise refusals[0]
     return setups, impossible
 
 
 def _host(setups: Sequence[Setup]) -> Host:
-    names = {name for setup in setups for name in engine(setup.configuration.engine).distributions}
+    # Those of an engine elsewhere are in its evidence.
+    here = [setup.configuration.engine for setup in setups if setup.configuration.python is None]
+    names = {name for one in here for name in engine(one).distributions}
     return Host(
         kernel=platform.release(),
         python=platform.python_version(),

@@ -33,6 +33,8 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         bind: See `Wish`.
         memory_policy: Where the memory of an instance comes from.
         file: Exported file to use, relative to the model's directory; None to let pinstripe choose.
+        calibration: File of texts from which a `static` quantization takes its scales; None for any other.
+        python: Interpreter of the environment that the engine is installed in; None for this one's.
         options: Options of the engine, by name.
     """
 
@@ -49,6 +51,8 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     bind: str | None = None
     memory_policy: MemoryPolicy = "auto"
     file: str | None = None
+    calibration: str | None = None
+    python: str | None = None
     options: dict[str, OptionValue] = {}
 
     def __post_init__(self) -> None:
@@ -59,6 +63,10 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         """
         if self.instances < 1:
             raise ConfigurationError(f"{self.instances} instances were asked for; ask for at least 1")
+        if self.calibration is not None and self.precision != "int8":
+            raise ConfigurationError(
+                f"--calibration {self.calibration} is for int8, and {self.precision} was asked for; leave one out"
+            )
         if self.threads == "framework" and self.pin != "none":
             raise ConfigurationError(
                 "--threads framework on pinned cores would start more threads than an instance has cores; "
@@ -89,7 +97,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     @property
     def label(self) -> str:
-        """A short name for tables, such as `openvino 2x4` (instances x cores)."""
+        """A short name for tables, such as `openvino int8 2x4` (instances x cores)."""
         if self.threads == "framework":
             shape = "unpinned" if self.instances == 1 else f"{self.instances} unpinned"
         elif self.bind is not None:
@@ -99,10 +107,16 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         unusual = {name: getattr(self, name) for name in _SHOWN if getattr(self, name) != getattr(_USUAL, name)}
         if self.threads == "framework":
             del unusual["pin"]
+        precision = () if self.precision == _USUAL.precision else (self.precision,)
         return " ".join(
-            [self.engine, shape, *(f"{name}={value}" for name, value in {**unusual, **self.options}.items())]
+            [
+                self.engine,
+                *precision,
+                shape,
+                *(f"{name}={value}" for name, value in {**unusual, **self.options}.items()),
+            ]
         )
 
 
-_SHOWN: Final = ("pin", "strategy", "smt", "core_kind", "reserve", "memory_policy", "file")
+_SHOWN: Final = ("pin", "strategy", "smt", "core_kind", "reserve", "memory_policy", "file", "calibration", "python")
 _USUAL: Final = Configuration(engine="")

@@ -1,6 +1,7 @@
 """ONNX Runtime on its CPU execution provider."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
@@ -8,18 +9,23 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from pinstripe.engines.compiled import compiled_directory
 from pinstripe.engines.graph import GraphInputs, output_names, stack_outputs
 from pinstripe.engines.importing import import_library, one_line
-from pinstripe.engines.options import checked_options
-from pinstripe.engines.protocol import ArtefactFormat, EngineReport, LoadRequest, Precision
-from pinstripe.engines.weights import check_float32_weights
+from pinstripe.engines.onnx_products import read_onnx_products
+from pinstripe.engines.options import checked_options, read_options
+from pinstripe.engines.products import Products, check_products, computed_precision, describe_products
+from pinstripe.engines.protocol import ArtefactFormat, EngineReport, LoadRequest, OptionValue, Precision, Quantization
+from pinstripe.engines.weights import check_float32_weights, graph_digest
 from pinstripe.errors import EngineError
+from pinstripe.machine import read_isa
 from pinstripe.models import TokenBatch
 
 __all__ = ["OnnxRuntime", "OnnxRuntimeOptions"]
 
 _PROVIDER: Final = "CPUExecutionProvider"
 _SPINNING: Final = "session.intra_op.allow_spinning"
+_WITHOUT_SATURATION: Final = "session.x64quantprecision"
 _LEVELS: Final = {
     "disabled": "ORT_DISABLE_ALL",
     "basic": "ORT_ENABLE_BASIC",
@@ -28,6 +34,9 @@ _LEVELS: Final = {
 }
 _ERRORS_ONLY: Final = 3
 _TYPES: Final = {"tensor(int64)": np.int64, "tensor(int32)": np.int32, "tensor(float)": np.float32}
+_GRAPH_FILE: Final = "model.onnx"
+_WIDE_SUMS: Final = frozenset({"avx512_vnni", "avx_vnni", "amx_int8"})
+"""Flags of x86 CPUs that sum products of 8-bit integers in 32 bits; others saturate at 16."""
 
 
 class OnnxRuntimeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -47,31 +56,42 @@ class OnnxRuntime:
 
     With a thread count, its threads are not bound and so inherit the process's affinity. Without one, ONNX Runtime
     makes a thread a physical core and binds each to it (documentation, "Thread management").
+
+    A graph is optimized once, and its weights are laid out for the CPU's kernels once; both are kept in the cache, and
+    instances map them into memory (see docs/decisions/013).
     """
 
     name: ClassVar[str] = "onnxruntime"
     format: ClassVar[ArtefactFormat] = "onnx"
-    precisions: ClassVar[tuple[Precision, ...]] = ("float32",)
+    # Not bfloat16: the CPU provider of 1.32 has no MatMul of that type (NOT_IMPLEMENTED).
+    precisions: ClassVar[tuple[Precision, ...]] = ("float32", "int8")
     distributions: ClassVar[tuple[str, ...]] = ("onnxruntime",)
+    extra: ClassVar[str] = "onnxruntime"
+    options_type: ClassVar[type[msgspec.Struct]] = OnnxRuntimeOptions
+
+    def quantization(self, precision: Precision, options: Mapping[str, OptionValue]) -> Quantization:
+        """Return `dynamic` for int8; see `GraphEngine.quantization`."""
+        read_options(self, options, OnnxRuntimeOptions)
+        return "dynamic" if precision == "int8" else "none"
 
     def load(self, request: LoadRequest) -> "_OnnxModel":
         """Load an ONNX file; see `Engine.load` and `OnnxRuntimeOptions`."""
         options = checked_options(self, request, OnnxRuntimeOptions)
         library = _import_onnxruntime()
-        path = request.artefact.path
-        check_float32_weights(Path(path), rounded=False)
+        path = Path(request.artefact.path)
+        if request.precision == "float32":
+            check_float32_weights(path, rounded=False)
+        level = _LEVELS[options.optimization]
+        optimized = _optimized(library, path, level)
+        products = read_onnx_products(optimized)
+        check_products(products, request.precision, str(path))
         before = _thread_ids()
-        try:
-            session = library.InferenceSession(
-                path, _session_options(library, options, request.threads), providers=[_PROVIDER]
-            )
-        except Exception as error:  # onnxruntime's exceptions have no common base
-            raise EngineError(f"onnxruntime cannot load {path}: {one_line(error)}") from error
+        session = _session(library, optimized, _session_options(library, options, request.threads))
         # The calling thread computes too. Onnxruntime cannot be asked, but its pool is complete at this point.
         threads = len(_thread_ids() - before) + 1
         if request.threads not in (None, threads):
             raise EngineError(f"onnxruntime computes with {threads} threads instead of {request.threads}")
-        return _OnnxModel(library, session, request, threads)
+        return _OnnxModel(session, request, _report(library, session, level, products, threads))
 
 
 def _import_onnxruntime() -> Any:
@@ -87,13 +107,43 @@ def _thread_ids() -> frozenset[str]:
     return frozenset(task.name for task in Path("/proc/self/task").iterdir())
 
 
+def _optimized(library: Any, path: Path, level: str) -> Path:
+    """Return the graph at a level of optimization, its weights laid out for this CPU in a file beside it."""
+    made_from = {"version": library.__version__, "graph": graph_digest(path), "level": level}
+
+    def build(directory: Path) -> None:
+        options = _common_options(library, level)
+        options.intra_op_num_threads = 1
+        options.optimized_model_filepath = str(directory / _GRAPH_FILE)
+        weights_file = f"{_GRAPH_FILE}.data"
+        options.add_session_config_entry("session.optimized_model_external_initializers_file_name", weights_file)
+        options.add_session_config_entry("session.save_external_prepacked_constant_initializers", "1")
+        _session(library, path, options)
+
+    return compiled_directory(OnnxRuntime.name, made_from, build) / _GRAPH_FILE
+
+
+def _session(library: Any, path: Path, options: Any) -> Any:
+    try:
+        return library.InferenceSession(str(path), options, providers=[_PROVIDER])
+    except Exception as error:  # onnxruntime's exceptions have no common base
+        raise EngineError(f"onnxruntime cannot load {path}: {one_line(error)}") from error
+
+
+def _common_options(library: Any, level: str) -> Any:
+    options = library.SessionOptions()
+    options.execution_mode = library.ExecutionMode.ORT_SEQUENTIAL
+    options.graph_optimization_level = getattr(library.GraphOptimizationLevel, level)
+    options.inter_op_num_threads = 1
+    options.log_severity_level = _ERRORS_ONLY
+    # Kernels that cannot saturate, less than half as fast on a CPU that needs none.
+    options.add_session_config_entry(_WITHOUT_SATURATION, "0" if _WIDE_SUMS & set(read_isa()) else "1")
+    return options
+
+
 def _session_options(library: Any, options: OnnxRuntimeOptions, threads: int | None) -> Any:
-    session = library.SessionOptions()
-    session.execution_mode = library.ExecutionMode.ORT_SEQUENTIAL
-    session.graph_optimization_level = getattr(library.GraphOptimizationLevel, _LEVELS[options.optimization])
-    session.inter_op_num_threads = 1
+    session = _common_options(library, "ORT_DISABLE_ALL")  # the graph is optimized already
     session.intra_op_num_threads = threads or 0
-    session.log_severity_level = _ERRORS_ONLY
     session.add_session_config_entry(_SPINNING, "1" if options.spinning else "0")
     return session
 
@@ -104,12 +154,32 @@ def _element_type(path: str, tensor: Any) -> np.dtype[Any]:
     return np.dtype(_TYPES[tensor.type])
 
 
+def _report(library: Any, session: Any, level: str, products: Products, threads: int) -> EngineReport:
+    options = session.get_session_options()
+    return EngineReport(
+        engine=OnnxRuntime.name,
+        version=str(library.__version__),
+        precision=computed_precision(products),
+        threads=threads,
+        settings={
+            "execution_mode": options.execution_mode.name,
+            "graph_optimization_level": level,
+            "inter_op_num_threads": str(options.inter_op_num_threads),
+            "intra_op_num_threads": str(options.intra_op_num_threads),
+            "products": describe_products(products),
+            "providers": ",".join(session.get_providers()),
+            _SPINNING: options.get_session_config_entry(_SPINNING),
+            _WITHOUT_SATURATION: options.get_session_config_entry(_WITHOUT_SATURATION),
+            "threads": "threads made with the session, counted in /proc/self/task, and the calling one",
+        },
+    )
+
+
 class _OnnxModel:
-    def __init__(self, library: Any, session: Any, request: LoadRequest, threads: int) -> None:
+    def __init__(self, session: Any, request: LoadRequest, report: EngineReport) -> None:
         path = request.artefact.path
-        self._version = str(library.__version__)
         self._session = session
-        self._threads = threads
+        self._report = report
         types = {tensor.name: _element_type(path, tensor) for tensor in session.get_inputs()}
         self._inputs = GraphInputs(types, request.network, path)
         outputs = {tensor.name: tensor.type for tensor in session.get_outputs()}
@@ -121,19 +191,4 @@ class _OnnxModel:
         return stack_outputs(self._session.run(self._outputs, self._inputs.arrays(batch)))
 
     def report(self) -> EngineReport:
-        options = self._session.get_session_options()
-        return EngineReport(
-            engine=OnnxRuntime.name,
-            version=self._version,
-            precision="float32",  # of every weight and of the outputs, checked on loading
-            threads=self._threads,
-            settings={
-                "execution_mode": options.execution_mode.name,
-                "graph_optimization_level": options.graph_optimization_level.name,
-                "inter_op_num_threads": str(options.inter_op_num_threads),
-                "intra_op_num_threads": str(options.intra_op_num_threads),
-                "providers": ",".join(self._session.get_providers()),
-                _SPINNING: options.get_session_config_entry(_SPINNING),
-                "threads": "threads made with the session, counted in /proc/self/task, and the calling one",
-            },
-        )
+        return self._report

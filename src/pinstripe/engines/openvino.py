@@ -1,54 +1,90 @@
 """OpenVINO on its CPU plugin."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from pinstripe.engines.compiled import compiled_directory
 from pinstripe.engines.graph import GraphInputs, output_names, stack_outputs
 from pinstripe.engines.importing import import_library, one_line
-from pinstripe.engines.options import NoOptions, checked_options
-from pinstripe.engines.protocol import ArtefactFormat, EngineReport, LoadRequest, Precision
-from pinstripe.engines.weights import check_float32_weights
+from pinstripe.engines.openvino_products import read_openvino_products
+from pinstripe.engines.options import checked_options, read_options
+from pinstripe.engines.products import Products, check_products, computed_precision, describe_products
+from pinstripe.engines.protocol import ArtefactFormat, EngineReport, LoadRequest, OptionValue, Precision, Quantization
+from pinstripe.engines.weights import check_float32_weights, graph_digest, weight_types
 from pinstripe.errors import EngineError
 from pinstripe.models import Network, TokenBatch
 
-__all__ = ["OpenVino", "import_openvino"]
+__all__ = ["OpenVino", "OpenVinoOptions", "import_openvino"]
 
 _PRECISION: Final = "INFERENCE_PRECISION_HINT"
 _THREADS: Final = "INFERENCE_NUM_THREADS"
+_STREAMS: Final = "NUM_STREAMS"
+_GROUP_SIZE: Final = "DYNAMIC_QUANTIZATION_GROUP_SIZE"
+_GROUP_SIZES: Final = (32, 64, 128)
 _REPORTED: Final = (
-    "DYNAMIC_QUANTIZATION_GROUP_SIZE",
+    _GROUP_SIZE,
     "ENABLE_CPU_PINNING",
     "ENABLE_HYPER_THREADING",
     "EXECUTION_MODE_HINT",
-    "NUM_STREAMS",
+    _PRECISION,
+    "LOADED_FROM_CACHE",
+    _STREAMS,
     "PERFORMANCE_HINT",
 )
 
 
+class OpenVinoOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Options of the engine.
+
+    Attributes:
+        quantization: For int8: `dynamic` takes the scales of activations as they come, `static` fixed ones from
+            calibration texts.
+        group_size: For dynamic int8: activations that share a scale (`DYNAMIC_QUANTIZATION_GROUP_SIZE`); more of them
+            are faster and less exact. `auto` takes as many, at most 128, as the model's width holds.
+    """
+
+    quantization: Literal["dynamic", "static"] = "dynamic"
+    group_size: Literal["auto", 32, 64, 128] = "auto"
+
+
 class OpenVino:
-    """OpenVINO."""
+    """OpenVINO.
+
+    A graph is compiled once and kept in the cache, from where instances load it; its weights stay in the graph's file,
+    which they map into memory (see docs/decisions/014).
+    """
 
     name: ClassVar[str] = "openvino"
     format: ClassVar[ArtefactFormat] = "openvino"
-    precisions: ClassVar[tuple[Precision, ...]] = ("float32",)
+    precisions: ClassVar[tuple[Precision, ...]] = ("float32", "bfloat16", "int8")
     distributions: ClassVar[tuple[str, ...]] = ("openvino",)
+    extra: ClassVar[str] = "openvino"
+    options_type: ClassVar[type[msgspec.Struct]] = OpenVinoOptions
+
+    def quantization(self, precision: Precision, options: Mapping[str, OptionValue]) -> Quantization:
+        """Return what the option says for int8; see `GraphEngine.quantization`."""
+        kind = read_options(self, options, OpenVinoOptions).quantization
+        return ("weights" if kind == "dynamic" else "static") if precision == "int8" else "none"
 
     def load(self, request: LoadRequest) -> "_OpenVinoModel":
-        """Load an IR file (`.xml` with its `.bin`); see `Engine.load`. There are no options."""
-        checked_options(self, request, NoOptions)
+        """Load an IR file (`.xml` with its `.bin`); see `Engine.load` and `OpenVinoOptions`."""
+        options = checked_options(self, request, OpenVinoOptions)
         library = import_openvino()
         path = request.artefact.path
-        weights = check_float32_weights(Path(path), rounded=True)
-        try:
-            compiled = library.Core().compile_model(path, "CPU", _properties(request.threads))
-        except RuntimeError as error:
-            raise EngineError(f"openvino cannot load {path}: {one_line(error)}") from error
-        _check_effective(library, compiled, request.threads)
-        return _OpenVinoModel(library, compiled, request, weights)
+        int8 = request.precision == "int8"
+        weights = weight_types(Path(path)) if int8 else check_float32_weights(Path(path), rounded=True)
+        properties = _properties(request, _group_size(options, request))
+        compiled = _compile(library, path, properties)
+        _check_effective(library, compiled, properties)
+        products = read_openvino_products(library, compiled, properties)
+        check_products(products, request.precision, path)
+        return _OpenVinoModel(library, compiled, request, weights, products)
 
 
 def import_openvino() -> Any:
@@ -62,42 +98,81 @@ def import_openvino() -> Any:
     return import_library("openvino", extra="openvino")
 
 
-def _properties(threads: int | None) -> dict[str, Any]:
+def _group_size(options: OpenVinoOptions, request: LoadRequest) -> int:
+    """Return the number of activations that share a scale; 0 to quantize none as they come."""
+    if request.precision == "int8" and options.quantization == "dynamic":
+        if options.group_size != "auto":
+            return options.group_size
+        return max((size for size in _GROUP_SIZES if size <= request.network.hidden_size), default=_GROUP_SIZES[0])
+    if options.group_size != "auto":
+        raise EngineError(f"group_size={options.group_size} is for dynamic int8 alone; leave it out")
+    return 0
+
+
+def _properties(request: LoadRequest, group_size: int) -> dict[str, Any]:
     properties: dict[str, Any] = {
-        _PRECISION: "f32",  # the default is bfloat16 on CPUs that have it
-        "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,
+        # The default is bfloat16 on CPUs that have it. With int8, the rest is float32: in bfloat16 the weights would be
+        # widened instead of the activations quantized (seen in 2026.4).
+        _PRECISION: "bf16" if request.precision == "bfloat16" else "f32",
+        _GROUP_SIZE: group_size,
         "PERFORMANCE_HINT": "LATENCY",
     }
-    if threads is not None:
+    if request.threads is not None:
         # Threads inherit the process's affinity. OpenVINO counts the CPUs it may use within that, siblings only if
         # hyper-threading is on.
         properties |= {
-            _THREADS: threads,
+            _THREADS: request.threads,
             "ENABLE_CPU_PINNING": False,
             "ENABLE_HYPER_THREADING": True,
-            "NUM_STREAMS": 1,
+            _STREAMS: 1,
         }
     return properties
 
 
-def _check_effective(library: Any, compiled: Any, threads: int | None) -> None:
-    if (precision := compiled.get_property(_PRECISION)) != library.Type.f32:
-        raise EngineError(f"openvino computes in {precision.get_type_name()} instead of float32 on this CPU")
-    if threads is None:
+def _compile(library: Any, path: str, properties: Mapping[str, Any]) -> Any:
+    """Return the compiled graph, from the cache if it is there."""
+    # OpenVINO's own key leaves out properties, and holds the file's path and time: its cache refers to that file.
+    made_from = {"version": library.__version__, "path": path, "graph": graph_digest(Path(path)), **properties}
+
+    def cached(directory: Path) -> Any:
+        # Without the weights, which are mapped from the graph's file either way.
+        caching = {"CACHE_DIR": str(directory), "CACHE_MODE": "OPTIMIZE_SIZE"}
+        return library.Core().compile_model(path, "CPU", {**properties, **caching})
+
+    def build(directory: Path) -> None:
+        cached(directory)
+
+    try:
+        return cached(compiled_directory(OpenVino.name, made_from, build))
+    except RuntimeError as error:
+        raise EngineError(f"openvino cannot load {path}: {one_line(error)}") from error
+
+
+def _check_effective(library: Any, compiled: Any, properties: Mapping[str, Any]) -> None:
+    """Check what OpenVINO may change in silence."""
+    wanted = {"f32": library.Type.f32, "bf16": library.Type.bf16}[properties[_PRECISION]]
+    if (precision := compiled.get_property(_PRECISION)) != wanted:
+        raise EngineError(f"openvino computes in {precision.get_type_name()} instead of {properties[_PRECISION]} here")
+    if (group_size := int(compiled.get_property(_GROUP_SIZE))) != properties[_GROUP_SIZE]:
+        raise EngineError(f"openvino quantizes by groups of {group_size} instead of {properties[_GROUP_SIZE]}")
+    if _THREADS not in properties:
         return
-    if (effective := int(compiled.get_property(_THREADS))) != threads:
-        message = f"openvino computes with {effective} threads instead of {threads}"
+    if (effective := int(compiled.get_property(_THREADS))) != properties[_THREADS]:
+        message = f"openvino computes with {effective} threads instead of {properties[_THREADS]}"
         raise EngineError(f"{message}; it uses at most the CPUs of the process's affinity")
-    if (streams := int(compiled.get_property("NUM_STREAMS"))) != 1:
+    if (streams := int(compiled.get_property(_STREAMS))) != 1:
         raise EngineError(f"openvino splits its threads into {streams} streams instead of 1")
 
 
 class _OpenVinoModel:
-    def __init__(self, library: Any, compiled: Any, request: LoadRequest, weights: frozenset[str]) -> None:
+    def __init__(
+        self, library: Any, compiled: Any, request: LoadRequest, weights: frozenset[str], products: Products
+    ) -> None:
         path = request.artefact.path
         self._library = library
         self._compiled = compiled
         self._weights = weights
+        self._products = products
         self._request = compiled.create_infer_request()
         self._inputs = GraphInputs(_input_types(compiled), request.network, path)
         self._outputs = _outputs(compiled, request.network, path)
@@ -112,14 +187,17 @@ class _OpenVinoModel:
         return outputs[0].copy() if len(outputs) == 1 else stack_outputs(outputs)
 
     def report(self) -> EngineReport:
-        precision = self._compiled.get_property(_PRECISION)
         settings = {name: _text(self._compiled.get_property(name)) for name in _REPORTED}
         return EngineReport(
             engine=OpenVino.name,
             version=str(self._library.__version__),
-            precision=str(precision.to_dtype().name),
+            precision=computed_precision(self._products),
             threads=int(self._compiled.get_property(_THREADS)),
-            settings={**settings, "weights": "+".join(sorted(self._weights))},
+            settings={
+                **settings,
+                "products": describe_products(self._products),
+                "weights": "+".join(sorted(self._weights)),
+            },
         )
 
 

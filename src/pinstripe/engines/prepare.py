@@ -1,105 +1,204 @@
-"""The file that an engine loads: the model's own, or one exported once and kept in the cache."""
+"""The file that an engine loads: the model's own, or one exported or quantized once and kept in the cache."""
 
+import hashlib
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, cast
 
 import msgspec
 
 from pinstripe.cache import build_once, cache_directory
-from pinstripe.engines.export_request import GRAPH_FILES, REQUEST_FILE, USAGE_EXIT, ExportFormat, ExportRequest
-from pinstripe.engines.export_result import damaged_files
-from pinstripe.engines.protocol import Artefact, Engine
+from pinstripe.engines.exporting.calibration import Calibration, write_batches
+from pinstripe.engines.exporting.request import (
+    CALIBRATION_FILE,
+    GRAPH_FILES,
+    REQUEST_FILE,
+    USAGE_EXIT,
+    ExportRequest,
+    GraphFormat,
+    QuantizeRequest,
+    Request,
+)
+from pinstripe.engines.exporting.result import damaged_files
+from pinstripe.engines.options import read_options
+from pinstripe.engines.precision import check_precision
+from pinstripe.engines.protocol import Artefact, Engine, GraphEngine, OptionValue, Precision, Quantization
 from pinstripe.engines.weights import check_float32_weights, weight_types
 from pinstripe.errors import EngineError, ExecutionError
 from pinstripe.models import USUAL_GRAPHS, Network, artefact_candidates
 
 __all__ = ["prepare"]
 
-_SUFFIXES: Final[dict[ExportFormat, str]] = {"onnx": ".onnx", "openvino": ".xml"}
+_SUFFIXES: Final[dict[GraphFormat, str]] = {"onnx": ".onnx", "openvino": ".xml"}
 _EXPORT_VERSION: Final = 1
 """Part of the cache's key: raised when the exporter writes something else. Library versions are not part of it, so that
 an export is found in an environment without torch; they are recorded in its `export.json`."""
-_EXPORT_LIMIT_S: Final = 30 * 60
+_QUANTIZE_VERSION: Final = 1
+"""Likewise for quantized graphs."""
+_LIMIT_S: Final = 30 * 60
 _TAIL_BYTES: Final = 2000
+_INT8: Final = frozenset({"int8", "uint8"})
 
 
-def prepare(engine: Engine, network: Network, *, file: str | None = None, python: str = sys.executable) -> Artefact:
-    """Return the file to load, exporting the model if there is none.
+def prepare(
+    engine: Engine,
+    network: Network,
+    *,
+    precision: Precision = "float32",
+    options: Mapping[str, OptionValue] | None = None,
+    file: str | None = None,
+    calibration: Calibration | None = None,
+    python: str = sys.executable,
+) -> Artefact:
+    """Return the file to load, exporting and quantizing the model if there is none.
 
-    Called in the parent before workers start; torch runs in a process of its own, at most once for a model, task and
-    format, however many callers there are.
+    Called in the parent before workers start; torch runs in a process of its own, at most once for a model, task,
+    format and quantization, however many callers there are.
 
     Args:
         engine: The engine that will load it.
         network: The model.
-        file: A graph chosen by the user, absolute or relative to the model's directory.
+        precision: Precision of the computation.
+        options: Options of the engine, by name.
+        file: A graph chosen by the user, absolute or relative to the model's directory: float32, or already int8 where
+            that is the precision.
+        calibration: Texts for a `static` quantization, which needs them; None for any other.
         python: Interpreter for the export; it needs the extra `export` and the engine's library.
 
     Raises:
-        EngineError: The chosen file is absent, of the wrong kind or not float32; several files could be meant; or
-            `python` cannot export such a model.
+        EngineError: The engine or the CPU lacks the precision, an option is not understood, the chosen file is absent,
+            of the wrong kind or in another precision, several files could be meant, calibration texts are missing or
+            not used, or `python` cannot export such a model.
         ExecutionError: The export crashed or took more than 30 minutes, or the cache cannot be written.
     """
-    match engine.format:
-        case "none" | "safetensors" as kind:
-            if file is not None:
-                raise EngineError(f"engine {engine.name} reads no graph, but --file {file} was given; leave it out")
-            return Artefact(format=kind, path=network.directory if kind == "safetensors" else "", origin="model")
-        case kind:
-            if file is not None:
-                return Artefact(format=kind, path=str(_chosen(engine, kind, network, file)), origin="model")
-            if found := _beside_the_weights(kind, Path(network.directory)):
-                return Artefact(format=kind, path=str(found), origin="model")
-            return Artefact(format=kind, path=str(_exported(kind, network, python)), origin="export")
+    given = options or {}
+    check_precision(engine, precision)
+    read_options(engine, given, engine.options_type)
+    if engine.format in {"none", "safetensors"}:
+        if file is not None:
+            raise EngineError(f"engine {engine.name} reads no graph, but --file {file} was given; leave it out")
+        _check_calibration(engine, "none", calibration)
+        path = network.directory if engine.format == "safetensors" else ""
+        return Artefact(format=engine.format, path=path, origin="model")
+    quantization = cast("GraphEngine", engine).quantization(precision, given)
+    _check_calibration(engine, quantization, calibration)
+    return _Preparation(engine, cast("GraphFormat", engine.format), network, python).artefact(
+        file, quantization, calibration
+    )
 
 
-def _chosen(engine: Engine, graph_format: ExportFormat, network: Network, file: str) -> Path:
-    path = Path(network.directory, file).absolute()
-    if path.suffix != _SUFFIXES[graph_format]:
-        raise EngineError(f"engine {engine.name} reads {_SUFFIXES[graph_format]} files, not {file}")
-    if not path.is_file():
-        raise EngineError(f"{path} does not exist; --file is relative to {network.directory}, or absolute")
-    check_float32_weights(path, rounded=graph_format == "openvino")
-    return path
+def _check_calibration(engine: Engine, quantization: Quantization, calibration: Calibration | None) -> None:
+    if quantization == "static" and calibration is None:
+        raise EngineError("static quantization takes its scales from texts like yours; name a file with --calibration")
+    if quantization != "static" and calibration is not None:
+        raise EngineError(
+            f"--calibration was given, but {engine.name} uses no calibration texts as asked; leave it out, or ask "
+            "openvino for it with --precision int8 --option openvino.quantization=static"
+        )
 
 
-def _beside_the_weights(graph_format: ExportFormat, directory: Path) -> Path | None:
-    """Return the usual file if it is float32, else the only float32 one; files in other precisions are passed over."""
-    candidates = artefact_candidates(directory, _SUFFIXES[graph_format])
-    for usual in USUAL_GRAPHS[_SUFFIXES[graph_format]]:
-        if usual in candidates and _is_float32(directory / usual):
-            return directory / usual
-    usable = [name for name in candidates if _is_float32(directory / name)]
-    if len(usable) > 1:
-        message = f"{directory} has several {graph_format} files: {', '.join(usable)}"
-        raise EngineError(f"{message}; choose one with --file")
-    return directory / usable[0] if usable else None
+@dataclass(frozen=True, slots=True)
+class _Preparation:
+    """Finding or making a graph."""
+
+    engine: Engine
+    format: GraphFormat
+    network: Network
+    python: str
+
+    def artefact(self, file: str | None, quantization: Quantization, calibration: Calibration | None) -> Artefact:
+        path = self._chosen(file, quantization) if file is not None else self._beside_the_weights()
+        if path is not None and (quantization == "none" or weight_types(path) & _INT8):
+            return Artefact(format=self.format, path=str(path), origin="model")
+        if path is not None:
+            source, key = path, f"{self.network.fingerprint}-{_digest(path)}"
+        else:
+            source = self._exported()
+            key = source.parent.name
+        if quantization == "none":
+            return Artefact(format=self.format, path=str(source), origin="export")
+        return Artefact(
+            format=self.format,
+            path=str(self._quantized(source, key, quantization, calibration)),
+            origin="export",
+            quantization=quantization,
+            calibration=calibration.digest if calibration else None,
+        )
+
+    def _chosen(self, file: str, quantization: Quantization) -> Path:
+        path, suffix = Path(self.network.directory, file).absolute(), _SUFFIXES[self.format]
+        if path.suffix != suffix:
+            raise EngineError(f"engine {self.engine.name} reads {suffix} files, not {file}")
+        if not path.is_file():
+            raise EngineError(f"{path} does not exist; --file is relative to {self.network.directory}, or absolute")
+        if quantization == "none" or not weight_types(path) & _INT8:
+            check_float32_weights(path, rounded=self.format == "openvino")
+        return path
+
+    def _beside_the_weights(self) -> Path | None:
+        """Return the usual file if it is float32, else the only float32 one; others are passed over."""
+        directory, suffix = Path(self.network.directory), _SUFFIXES[self.format]
+        candidates = artefact_candidates(directory, suffix)
+        for usual in USUAL_GRAPHS[suffix]:
+            if usual in candidates and _is_float32(directory / usual):
+                return directory / usual
+        usable = [name for name in candidates if _is_float32(directory / name)]
+        if len(usable) > 1:
+            message = f"{directory} has several {self.format} files: {', '.join(usable)}"
+            raise EngineError(f"{message}; choose one with --file")
+        return directory / usable[0] if usable else None
+
+    def _exported(self) -> Path:
+        key = f"{self.network.fingerprint}-{self.network.task}-{self.format}-{_EXPORT_VERSION}"
+        request = ExportRequest(network=self.network, format=self.format)
+        return self._built(cache_directory() / "exports" / key, request, None)
+
+    def _quantized(self, source: Path, key: str, quantization: Quantization, calibration: Calibration | None) -> Path:
+        digest = f"-{calibration.digest}" if calibration else ""
+        request = QuantizeRequest(
+            network=self.network, format=self.format, source=str(source), quantization=quantization
+        )
+        directory = cache_directory() / "quantized" / f"{key}-{quantization}{digest}-{_QUANTIZE_VERSION}"
+        return self._built(directory, request, calibration)
+
+    def _built(self, directory: Path, request: Request, calibration: Calibration | None) -> Path:
+        build_once(directory, lambda unfinished: self._run(request, calibration, unfinished))
+        if damaged := damaged_files(directory):
+            message = f"the cached export {directory} is damaged ({', '.join(damaged)})"
+            raise ExecutionError(f"{message}; delete that directory, and the model will be exported again")
+        return directory / GRAPH_FILES[self.format]
+
+    def _run(self, request: Request, calibration: Calibration | None, directory: Path) -> None:
+        (directory / REQUEST_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(request)))
+        if calibration is not None:
+            write_batches(calibration, directory / CALIBRATION_FILE)
+        verb = "export" if isinstance(request, ExportRequest) else "quantize"
+        what = f"cannot {verb} {self.network.name} to {self.format} with {self.python}"
+        _run_exporting(self.python, directory, what)
+
+
+def _digest(graph: Path) -> str:
+    """Return a digest of a graph's file, and of its weights' for OpenVINO."""
+    digest = hashlib.sha256()
+    for path in (graph, graph.with_suffix(".bin")):
+        if path.is_file():
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:32]
 
 
 def _is_float32(path: Path) -> bool:
     return weight_types(path) == {"float32"}
 
 
-def _exported(graph_format: ExportFormat, network: Network, python: str) -> Path:
-    key = f"{network.fingerprint}-{network.task}-{graph_format}-{_EXPORT_VERSION}"
-    directory = cache_directory() / "exports" / key
-    build_once(directory, lambda unfinished: _run_export(graph_format, network, python, unfinished))
-    if damaged := damaged_files(directory):
-        message = f"the cached export {directory} is damaged ({', '.join(damaged)})"
-        raise ExecutionError(f"{message}; delete that directory, and the model will be exported again")
-    return directory / GRAPH_FILES[graph_format]
-
-
-def _run_export(graph_format: ExportFormat, network: Network, python: str, directory: Path) -> None:
-    request = ExportRequest(network=network, format=graph_format)
-    (directory / REQUEST_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(request)))
+def _run_exporting(python: str, directory: Path, what: str) -> None:
     # Warnings of the exporters concern their authors, and PYTHONWARNINGS=error would make them fatal.
-    command = [python, "-P", "-W", "ignore", "-m", "pinstripe.engines.export", str(directory)]
-    what = f"cannot export {network.name} to {graph_format} with {python}"
+    command = [python, "-P", "-W", "ignore", "-m", "pinstripe.engines.exporting", str(directory)]
     with tempfile.TemporaryFile() as errors:
         try:
             # Transformers reads its own docstrings, which PYTHONOPTIMIZE=2 takes away.
@@ -112,9 +211,9 @@ def _run_export(graph_format: ExportFormat, network: Network, python: str, direc
         # Standard input stays open: its end tells the process that its parent is gone.
         with process:
             try:
-                code = process.wait(_EXPORT_LIMIT_S)
+                code = process.wait(_LIMIT_S)
             except subprocess.TimeoutExpired:
-                message = f"{what}: not done after {_EXPORT_LIMIT_S // 60} minutes"
+                message = f"{what}: not done after {_LIMIT_S // 60} minutes"
                 raise ExecutionError(f"{message}; use engine torch-eager for it") from None
             finally:
                 process.kill()

@@ -1,5 +1,6 @@
 """What an engine is: the forward pass of a network, and nothing around it."""
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal, Protocol
 
 import msgspec
@@ -13,13 +14,20 @@ __all__ = [
     "ArtefactFormat",
     "Engine",
     "EngineReport",
+    "GraphEngine",
     "LoadRequest",
     "LoadedModel",
     "OptionValue",
     "Precision",
+    "Quantization",
 ]
 
-Precision = Literal["float32"]
+Precision = Literal["float32", "bfloat16", "int8"]
+"""Of the matrix products with weights: int8 multiplies 8-bit integers and leaves the rest to float32 or bfloat16."""
+Quantization = Literal["none", "dynamic", "weights", "static"]
+"""How a graph's file is quantized before an engine loads it: not at all; weights by channel, with activations quantized
+as they come, written into the graph (`dynamic`) or left to the engine (`weights`); or activations by fixed scales that
+calibration texts gave (`static`)."""
 ArtefactFormat = Literal["safetensors", "onnx", "openvino", "none"]
 OptionValue = str | int | float | bool
 
@@ -31,11 +39,15 @@ class Artefact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         format: Its kind; `none` for an engine that reads no file (the fake).
         path: The `.onnx` or `.xml` file; for `safetensors`, the model's directory; empty for `none`.
         origin: `model` for a file that came with the model, `export` for one that pinstripe made and caches.
+        quantization: How its weights were quantized; `none` for one that the engine quantizes while loading, if at all.
+        calibration: Digest of the texts that gave the scales of a `static` one; None for others.
     """
 
     format: ArtefactFormat
     path: str
     origin: Literal["model", "export"]
+    quantization: Quantization = "none"
+    calibration: str | None = None
 
 
 class LoadRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -102,8 +114,13 @@ class Engine(Protocol):
     name: ClassVar[str]
     format: ClassVar[ArtefactFormat]
     precisions: ClassVar[tuple[Precision, ...]]
+    """What it can compute in, on a CPU that has the instructions."""
     distributions: ClassVar[tuple[str, ...]]
     """Python distributions it needs at run time, the computing one first, such as `("onnxruntime",)`."""
+    extra: ClassVar[str]
+    """Extra of pinstripe that installs them."""
+    options_type: ClassVar[type[msgspec.Struct]]
+    """Its options, each with a default."""
 
     def load(self, request: LoadRequest) -> LoadedModel:
         """Load a network.
@@ -113,5 +130,21 @@ class Engine(Protocol):
 
         Raises:
             EngineError: The library is missing, or cannot do what was asked.
+        """
+        ...
+
+
+class GraphEngine(Engine, Protocol):
+    """An engine that loads an exported graph."""
+
+    def quantization(self, precision: Precision, options: Mapping[str, OptionValue]) -> Quantization:
+        """Return how the file that it loads is to be quantized.
+
+        Args:
+            precision: One of its precisions.
+            options: Options of the engine, by name.
+
+        Raises:
+            EngineError: An option is unknown or its value not allowed.
         """
         ...

@@ -13,7 +13,12 @@ _ENGINES: Final = {
     "fake": ("pinstripe.testing.fake_engine", "FakeEngine"),
     "onnxruntime": ("pinstripe.engines.onnxruntime", "OnnxRuntime"),
     "openvino": ("pinstripe.engines.openvino", "OpenVino"),
+    "tf-eager": ("pinstripe.engines.tf_eager", "TfEager"),
+    "tf-graph": ("pinstripe.engines.tf_graph", "TfGraph"),
+    "tf-xla": ("pinstripe.engines.tf_xla", "TfXla"),
+    "torch-compile": ("pinstripe.engines.torch_compile", "TorchCompile"),
     "torch-eager": ("pinstripe.engines.torch_eager", "TorchEager"),
+    "torchscript": ("pinstripe.engines.torchscript", "TorchScript"),
 }
 
 

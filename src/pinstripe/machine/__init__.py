@@ -7,7 +7,7 @@ from pinstripe.machine.frequency import read_frequency_mhz
 from pinstripe.machine.memory import Memory, read_memory
 from pinstripe.machine.offline import read_offline
 from pinstripe.machine.power import Power, read_power
-from pinstripe.machine.reading import read_machine
+from pinstripe.machine.reading import read_isa, read_machine
 
 __all__ = [
     "Core",
@@ -23,6 +23,7 @@ __all__ = [
     "read_counters",
     "read_frequency_mhz",
     "read_idle_ns",
+    "read_isa",
     "read_machine",
     "read_memory",
     "read_offline",

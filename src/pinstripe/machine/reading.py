@@ -8,7 +8,7 @@ from pinstripe.machine.core_kinds import core_kinds
 from pinstripe.machine.description import Core, Machine
 from pinstripe.machine.tree import Tree
 
-__all__ = ["read_machine"]
+__all__ = ["read_isa", "read_machine"]
 
 _Groups = tuple[tuple[int, ...], ...]
 
@@ -59,3 +59,8 @@ def read_machine(root: Path = Path("/")) -> Machine:
 
 def _index(groups: _Groups) -> dict[int, int]:
     return {cpu: index for index, group in enumerate(groups) for cpu in group}
+
+
+def read_isa(root: Path = Path("/")) -> tuple[str, ...]:
+    """Return `Machine.isa` alone, without reading the rest; empty where it is unknown."""
+    return processor.name_and_flags(Tree(root))[1]

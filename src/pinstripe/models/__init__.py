@@ -6,8 +6,8 @@ from pinstripe.models.answers import (
     Candidate,
     Classification,
     Filling,
-    Span,
     TokenClassification,
+    better_answer,
     check_texts,
     make_answers,
     needs_offsets,
@@ -18,16 +18,18 @@ from pinstripe.models.family import first_position
 from pinstripe.models.fingerprint import fingerprint
 from pinstripe.models.flops import forward_flops
 from pinstripe.models.head import Head, make_head
-from pinstripe.models.network import Activation, Dense, Network, PoolingMode, Similarity, Task
+from pinstripe.models.network import Activation, Aggregation, Dense, Network, PoolingMode, Similarity, Task
 from pinstripe.models.overrides import Overrides
 from pinstripe.models.source import resolve
+from pinstripe.models.spans import Span
 from pinstripe.models.text import Text, check_several
 from pinstripe.models.tokenizer import Tokenizer, load_tokenizer
-from pinstripe.models.tokens import EncodedText, TokenBatch, TokenSources
+from pinstripe.models.tokens import EncodedText, TokenBatch, TokenSources, check_batch
 
 __all__ = [
     "USUAL_GRAPHS",
     "Activation",
+    "Aggregation",
     "Answer",
     "Answers",
     "Candidate",
@@ -49,6 +51,8 @@ __all__ = [
     "TokenSources",
     "Tokenizer",
     "artefact_candidates",
+    "better_answer",
+    "check_batch",
     "check_several",
     "check_texts",
     "fingerprint",

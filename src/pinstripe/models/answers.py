@@ -7,10 +7,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pinstripe.errors import ModelError, UsageError
-from pinstripe.models.activation import softmax
-from pinstripe.models.entities import Entity, group_entities
+from pinstripe.errors import BadTextError, ModelError, UsageError
+from pinstripe.models.entities import Entity, group_entities, join_words
 from pinstripe.models.network import Network, Task
+from pinstripe.models.spans import Span, better_span, likeliest_span
 from pinstripe.models.text import Text, check_several, check_text
 from pinstripe.models.tokenizer import Tokenizer
 from pinstripe.models.tokens import EncodedText, TokenSources
@@ -23,6 +23,7 @@ __all__ = [
     "Filling",
     "Span",
     "TokenClassification",
+    "better_answer",
     "check_texts",
     "make_answers",
     "needs_offsets",
@@ -48,7 +49,9 @@ class TokenClassification(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
 
     Attributes:
         tokens: Every token of the text with its likeliest label, in order; special tokens and a prompt's left out.
-        entities: Neighbouring tokens of one kind as one, those labelled `O` left out; see `group_entities`.
+        entities: What the network's aggregation strategy makes of them, without what is labelled `O`: `none` the tokens
+            as they are; `simple` neighbours of one kind as one, see `group_entities`; `first`, `average` and `max`
+            likewise of whole words, see `join_words`.
     """
 
     tokens: tuple[Entity, ...]
@@ -83,23 +86,6 @@ class Filling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     candidates: tuple[Candidate, ...]
 
 
-class Span(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The part of a context that answers a question.
-
-    Attributes:
-        text: That part, as it stands in the context; empty if there is no context.
-        score: Share of its first token in the softmax of the starts over the context's tokens, times that of its last
-            token in that of the ends; 0 to 1, and 0 if there is no context.
-        start: Its first character in the context.
-        end: The one behind its last.
-    """
-
-    text: str
-    score: float
-    start: int
-    end: int
-
-
 Answer: TypeAlias = NDArray[np.float32] | float | Classification | TokenClassification | tuple[Filling, ...] | Span
 """By task: an embedding's vector [D]; the score of a reranker; `Classification`; `TokenClassification`; a filling for
 each mask token, in order; the `Span` that answers a question."""
@@ -129,7 +115,17 @@ def check_texts(task: Task, texts: Sequence[Text]) -> None:
     for index, text in enumerate(texts):
         check_text(text, index)
         if task != "classification" and isinstance(text, tuple) != pairs:
-            raise UsageError(f"text {index} is a {'pair' if not pairs else 'single text'}; {task} takes {wanted}")
+            raise BadTextError(index, f"is a {'pair' if not pairs else 'single text'}; {task} takes {wanted}")
+
+
+def better_answer(one: Answer | None, other: Answer) -> Answer:
+    """Return the answer to a text of which several rows were made; see `Tokenizer.encode_windows`.
+
+    Args:
+        one: The answer of the rows so far; None for none yet.
+        other: That of one more row.
+    """
+    return better_span(one, other) if isinstance(one, Span) and isinstance(other, Span) else other
 
 
 def make_answers(network: Network, tokenizer: Tokenizer, *, most_answer_tokens: int = 15) -> Answers:
@@ -158,10 +154,13 @@ def make_answers(network: Network, tokenizer: Tokenizer, *, most_answer_tokens: 
                 return [_classification(scores, network.labels) for scores in _labelled(outputs, network)]
             case "token-classification":
                 scores = _labelled(outputs, network)
-                return [_tokens(*each, network.labels) for each in zip(scores, rows, texts, strict=True)]
+                return [_tokens(*each, network, tokenizer) for each in zip(scores, rows, texts, strict=True)]
             case "question-answering":
                 each_row = zip(outputs["start"], outputs["end"], rows, texts, strict=True)
-                return [_span(*each, most_answer_tokens) for each in each_row]
+                return [
+                    likeliest_span(starts, ends, _sources(row), text[1], most_answer_tokens)
+                    for starts, ends, row, text in each_row
+                ]
             case "fill-mask":
                 return list(_fillings(outputs, rows, tokenizer))
 
@@ -185,21 +184,23 @@ def _classification(scores: NDArray[np.float32], labels: tuple[str, ...]) -> Cla
     )
 
 
-def _tokens(scores: NDArray[np.float32], row: EncodedText, text: Text, labels: tuple[str, ...]) -> TokenClassification:
+def _tokens(
+    scores: NDArray[np.float32], row: EncodedText, text: Text, network: Network, tokenizer: Tokenizer
+) -> TokenClassification:
     single, sources = _single(text), _sources(row)
-    best = scores.argmax(axis=-1)
+    (own,) = np.nonzero(sources.sequences >= 0)
+    scores, offsets = scores[own], sources.offsets[own].tolist()
     tokens = tuple(
-        Entity(
-            label=labels[best[token]],
-            score=float(scores[token, best[token]]),
-            text=single[start:end],
-            start=start,
-            end=end,
-        )
-        for token, (start, end) in enumerate(sources.offsets.tolist())
-        if sources.sequences[token] >= 0
+        Entity(label=network.labels[best], score=score, text=single[start:end], start=start, end=end)
+        for best, score, (start, end) in zip(scores.argmax(axis=1), scores.max(axis=1).tolist(), offsets, strict=True)
     )
-    return TokenClassification(tokens=tokens, entities=group_entities(single, tokens))
+    if network.aggregation == "none":
+        return TokenClassification(tokens=tokens, entities=tuple(token for token in tokens if token.label != "O"))
+    parts = tokens
+    if network.aggregation != "simple":
+        inner = tokenizer.inside_words(row, single)[own].tolist()
+        parts = join_words(single, tokens, scores, inner, network.labels, network.aggregation)
+    return TokenClassification(tokens=tokens, entities=group_entities(single, parts))
 
 
 def _fillings(
@@ -218,22 +219,6 @@ def _fillings(
         )
         found[row].append(Filling(start=start, end=end, candidates=candidates))
     return [tuple(fillings) for fillings in found]
-
-
-def _span(
-    starts: NDArray[np.float32], ends: NDArray[np.float32], row: EncodedText, text: Text, most_tokens: int
-) -> Span:
-    """Return the likeliest span, as transformers' pipeline found it until version 4."""
-    sources = _sources(row)
-    (context,) = np.nonzero(sources.sequences == 1)
-    if not len(context):
-        return Span(text="", score=0.0, start=0, end=0)
-    # The context's tokens lie side by side, so that distances in this square are distances in tokens.
-    scores = softmax(starts[context])[:, None] * softmax(ends[context])[None, :]
-    scores = np.tril(np.triu(scores), most_tokens - 1)
-    first, last = np.unravel_index(scores.argmax(), scores.shape)
-    start, end = int(sources.offsets[context[first], 0]), int(sources.offsets[context[last], 1])
-    return Span(text=text[1][start:end], score=float(scores[first, last]), start=start, end=end)
 
 
 def _single(text: Text) -> str:

@@ -12,7 +12,7 @@ from pinstripe.models.quoting import quoted
 from pinstripe.models.task import activation_named
 from pinstripe.models.weights import tensor_shapes
 
-__all__ = ["check_widths", "read_dense"]
+__all__ = ["check_widths", "output_width", "read_dense"]
 
 
 class _DenseConfig(msgspec.Struct):
@@ -62,3 +62,8 @@ def check_widths(layers: Sequence[Dense], width: int) -> None:
         if taken != width:
             raise ModelError(f"{layer.weights} takes {taken} values, but gets {width}; choose another pooling")
         width = given
+
+
+def output_width(layers: Sequence[Dense], width: int) -> int:
+    """Return how many values the last layer gives; `width` without layers."""
+    return tensor_shapes(Path(layers[-1].weights))["linear.weight"][0] if layers else width

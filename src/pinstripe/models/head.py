@@ -32,7 +32,8 @@ def make_head(network: Network) -> Head:
 
     By task, with B texts of at most S tokens and L labels, all float32 unless said:
 
-    * embedding: `embedding` [B, D], D = the last dense layer's width, else hidden_size times the pooling modes.
+    * embedding: `embedding` [B, D], D = `dimensions`, else the last dense layer's width, else hidden_size
+      times the pooling modes.
     * classification, reranking: `scores` [B, L], the activation applied.
     * token-classification: `scores` [B, S, L], softmax over the labels; 0 at padding.
     * question-answering: `start` and `end` [B, S] logits; minus infinity at padding.
@@ -80,8 +81,16 @@ def _embed(network: Network, layers: tuple[_Layer, ...], output: NDArray[np.floa
     for layer in layers:
         vectors = layer(vectors)
     if network.normalize:
-        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), _LEAST_NORM)
+        _normalize(vectors)
+    if network.dimensions is not None:
+        vectors = np.ascontiguousarray(vectors[:, : network.dimensions])
+    if network.normalize_last:
+        _normalize(vectors)
     return {"embedding": vectors}
+
+
+def _normalize(vectors: NDArray[np.float32]) -> None:
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), _LEAST_NORM)
 
 
 def _classify(activation: Activation, output: NDArray[np.float32], _: TokenBatch) -> Results:

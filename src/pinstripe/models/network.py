@@ -4,11 +4,13 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["Activation", "Dense", "Network", "PoolingMode", "Similarity", "Task"]
+__all__ = ["Activation", "Aggregation", "Dense", "Network", "PoolingMode", "Similarity", "Task"]
 
 Task = Literal["embedding", "classification", "reranking", "token-classification", "fill-mask", "question-answering"]
 PoolingMode = Literal["mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
 Activation = Literal["identity", "tanh", "gelu", "relu", "sigmoid", "softmax"]
+Aggregation = Literal["none", "simple", "first", "average", "max"]
+"""Strategies by which transformers' token-classification pipeline makes entities of tokens; see `group_entities`."""
 Similarity = Literal["cosine", "dot", "euclidean", "manhattan"]
 
 
@@ -53,8 +55,14 @@ class Network(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         pooling: Pooling modes whose results are concatenated, in order; empty for tasks other than embedding.
         dense: Dense layers behind the pooling, in order.
         normalize: Whether embeddings are scaled to unit length.
+        dimensions: How many values of an embedding are kept, from the first on; None for all. What is cut from a vector
+            of unit length is shorter than that, as it is from sentence-transformers.
+        normalize_last: Whether embeddings are scaled to unit length once they are cut.
         similarity: How the model's authors compare its embeddings.
         activation: Applied to the logits of classification and reranking.
+        aggregation: How a tagger's tokens become entities.
+        stride: Tokens of a context that two neighbouring windows share, where it is longer than `max_tokens` and the
+            task is question answering.
         prompts: Texts put before the input, by name, such as `query`.
         default_prompt: Name of the prompt that is used when none is named; None for no prompt.
     """
@@ -81,8 +89,12 @@ class Network(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     pooling: tuple[PoolingMode, ...] = ()
     dense: tuple[Dense, ...] = ()
     normalize: bool = False
+    dimensions: int | None = None
+    normalize_last: bool = False
     similarity: Similarity = "cosine"
     activation: Activation = "identity"
+    aggregation: Aggregation = "simple"
+    stride: int = 0
     prompts: dict[str, str] = {}
     default_prompt: str | None = None
 

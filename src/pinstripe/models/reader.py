@@ -8,7 +8,7 @@ import msgspec
 
 from pinstripe.errors import ModelError
 from pinstripe.models.artefacts import artefact_candidates
-from pinstripe.models.dense import check_widths
+from pinstripe.models.dense import check_widths, output_width
 from pinstripe.models.family import Shape, read_shape
 from pinstripe.models.files import read_json
 from pinstripe.models.fingerprint import fingerprint
@@ -29,6 +29,8 @@ from pinstripe.models.word_embeddings import check_word_embeddings
 
 __all__ = ["read_network"]
 
+_USUAL_STRIDE = 128
+
 
 def read_network(directory: Path, *, name: str, revision: str | None, overrides: Overrides) -> Network:
     """Return what the files in a directory say of a model, with the overrides applied.
@@ -48,6 +50,7 @@ def read_network(directory: Path, *, name: str, revision: str | None, overrides:
     _refuse_misplaced(task, overrides)
     pooling = _pooling(files, task, overrides)
     prompts = _prompts(files, overrides)
+    max_tokens = _max_tokens(files, overrides)
     tokenizer_files = find_tokenizer_files(files.config_path.parent)
     return Network(
         name=name,
@@ -63,7 +66,7 @@ def read_network(directory: Path, *, name: str, revision: str | None, overrides:
         heads=shape.heads,
         intermediate_size=shape.intermediate_size,
         positions=files.shape.positions,
-        max_tokens=_max_tokens(files, overrides),
+        max_tokens=max_tokens,
         type_vocab_size=shape.type_vocab_size,
         pad_token_id=shape.pad_token_id,
         mask_token_id=_mask_token_id(files),
@@ -72,8 +75,12 @@ def read_network(directory: Path, *, name: str, revision: str | None, overrides:
         pooling=pooling,
         dense=files.modules.dense if task == "embedding" else (),
         normalize=task == "embedding" and _first(overrides.normalize, files.modules.normalize),
+        dimensions=_dimensions(files, pooling, overrides),
+        normalize_last=overrides.dimensions is not None and overrides.normalize is True,
         similarity=files.defaults.similarity_fn_name or "cosine",
         activation=_activation(files, task, overrides),
+        aggregation=overrides.aggregation or "simple",
+        stride=_stride(task, max_tokens, overrides),
         prompts=prompts,
         default_prompt=_default_prompt(files, prompts, overrides),
     )
@@ -159,8 +166,13 @@ def _refuse_misplaced(task: Task, overrides: Overrides) -> None:
     wrong: dict[str, object] = {}
     if task != "embedding":
         wrong |= {"pooling": overrides.pooling, "dense": overrides.dense, "normalize": overrides.normalize}
+        wrong |= {"dimensions": overrides.dimensions}
     if task not in {"classification", "reranking"}:
         wrong |= {"activation": overrides.activation}
+    if task != "token-classification":
+        wrong |= {"aggregation": overrides.aggregation}
+    if task != "question-answering":
+        wrong |= {"stride": overrides.stride}
     for option, value in wrong.items():
         if value is not None:
             raise ModelError(f"{option} {value!r} was asked for, but means nothing for {task}; leave it out")
@@ -177,6 +189,28 @@ def _pooling(files: _Files, task: Task, overrides: Overrides) -> tuple[PoolingMo
         raise ModelError(f"dense layers were asked for, but {files.config_path.parent} has none; leave that out")
     check_widths(files.modules.dense, files.shape.hidden_size * len(modes))
     return modes
+
+
+def _dimensions(files: _Files, pooling: tuple[PoolingMode, ...], overrides: Overrides) -> int | None:
+    asked = overrides.dimensions
+    if asked is None:
+        return None
+    width = output_width(files.modules.dense, files.shape.hidden_size * len(pooling))
+    if 1 <= asked <= width:
+        return asked
+    raise ModelError(f"{asked} dimensions were asked for, but the model's embeddings have {width}; choose 1 to {width}")
+
+
+def _stride(task: Task, max_tokens: int, overrides: Overrides) -> int:
+    """Return what was asked for, else what transformers' question-answering pipeline chose, which version 5 dropped."""
+    if task != "question-answering":
+        return 0
+    asked = overrides.stride
+    if asked is None:
+        return min(max_tokens // 2, _USUAL_STRIDE)
+    if 0 <= asked < max_tokens:
+        return asked
+    raise ModelError(f"stride {asked} was asked for, but windows have {max_tokens} tokens; choose 0 to {max_tokens - 1}")
 
 
 def _activation(files: _Files, task: Task, overrides: Overrides) -> Activation:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from pinstripe.errors import UsageError
+from pinstripe.errors import BadTextError, UsageError
 
 __all__ = ["Text", "check_several", "check_text"]
 
@@ -31,7 +31,7 @@ def check_text(text: object, index: int) -> None:
         index: Its place among others, for the message.
 
     Raises:
-        UsageError: It is no string and no pair of strings, or has half of a surrogate pair.
+        BadTextError: It is no string and no pair of strings, or has half of a surrogate pair.
     """
     match text:
         case str():
@@ -40,7 +40,7 @@ def check_text(text: object, index: int) -> None:
             parts = text
         case _:
             kind = type(text).__name__
-            raise UsageError(f"text {index} is {kind} and not a string or a pair of strings; convert it")
+            raise BadTextError(index, f"is {kind} and not a string or a pair of strings; convert it")
     for part in parts:
         if not part.isascii():
             _check_unicode(part, index)
@@ -51,6 +51,6 @@ def _check_unicode(part: str, index: int) -> None:
         part.encode()
     except UnicodeEncodeError as error:
         code = ord(part[error.start])
-        raise UsageError(
-            f"text {index} is no valid Unicode: lone surrogate U+{code:04X}; decode it with errors='replace'"
+        raise BadTextError(
+            index, f"is no valid Unicode: lone surrogate U+{code:04X}; decode it with errors='replace'"
         ) from error

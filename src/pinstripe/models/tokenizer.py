@@ -2,16 +2,21 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pinstripe.errors import UsageError
+from pinstripe.errors import BadTextError, UsageError
 from pinstripe.models.network import Network
+from pinstripe.models.quoting import quoted
 from pinstripe.models.text import Text, check_several, check_text
 from pinstripe.models.tokenizer_backend import load_backend
+from pinstripe.models.tokenizer_files import read_tokenizer_config
 from pinstripe.models.tokens import EncodedText, TokenBatch, TokenSources
+from pinstripe.models.windows import cut_windows
 
 if TYPE_CHECKING:
     import tokenizers
@@ -32,16 +37,19 @@ def load_tokenizer(network: Network) -> "Tokenizer":
         ModelError: There are no tokenizer files, they are damaged or don't fit the network, or `max_tokens` leaves no
             room beside the special tokens.
     """
-    return Tokenizer(network, load_backend(network))
+    backend = load_backend(network)
+    unknown = read_tokenizer_config(Path(network.directory)).special("unk") or getattr(backend.model, "unk_token", None)
+    return Tokenizer(network, backend, None if unknown is None else backend.token_to_id(unknown))
 
 
 class Tokenizer:
     """The tokenizer of a model. Several threads may use one."""
 
-    def __init__(self, network: Network, backend: "tokenizers.Tokenizer") -> None:
+    def __init__(self, network: Network, backend: "tokenizers.Tokenizer", unknown_id: int | None) -> None:
         """Use `load_tokenizer`; `backend` truncates to the network's limit and pads nothing."""
         self._network = network
         self._backend = backend
+        self._unknown_id = unknown_id
         self._by_words = type(backend.pre_tokenizer).__name__ == "BertPreTokenizer"
 
     def encode(
@@ -58,8 +66,9 @@ class Tokenizer:
                 prompt, before any normalization. Takes longer.
 
         Raises:
-            UsageError: The prompt is unknown, or a text is no valid text, or too long and not to be truncated; the
-                message names its index.
+            UsageError: The prompt is unknown, or these are not several texts.
+            BadTextError: One is no valid text, has a token that the network has not, or is too long and not to be
+                truncated.
         """
         prefix = self._prompt(prompt)
         check_several(texts)
@@ -73,6 +82,62 @@ class Tokenizer:
         return [
             replace(row, sources=_sources(encoding, len(prefix))) for row, encoding in zip(rows, encodings, strict=True)
         ]
+
+    def encode_windows(
+        self, texts: Sequence[Text], *, prompt: str | None = None, offsets: bool = False
+    ) -> tuple[list[EncodedText], NDArray[np.intp]]:
+        """Return what `encode` does, but a context that is too long for question answering as several rows.
+
+        Each holds the question and a part of the context, which overlap by `Network.stride` tokens. A question that
+        leaves no room for any is cut, and its context with it.
+
+        Returns:
+            The rows, and the index of the text that each is of; those of one text follow each other. For answers of
+            several rows, see `better_answer`.
+
+        Raises:
+            UsageError: As `encode`.
+            BadTextError: Likewise.
+        """
+        if self._network.task != "question-answering":
+            return self.encode(texts, prompt=prompt, offsets=offsets), np.arange(len(texts))
+        rows, owners = [], []
+        for index, row in enumerate(self.encode(texts, prompt=prompt, offsets=True)):
+            windows = [] if len(row) < self._network.max_tokens else self._windows(texts[index], prompt)
+            rows += windows or [row]
+            owners += [index] * max(1, len(windows))
+        return rows, np.array(owners, dtype=np.intp)
+
+    def _windows(self, text: Text, prompt: str | None) -> list[EncodedText]:
+        prefix = self._prompt(prompt)
+        encoding = self._unlimited.encode_batch([_with_prompt(prefix, text, 0)])[0]
+        whole = replace(self._encoded(encoding, 0), sources=_sources(encoding, len(prefix)))
+        return cut_windows(whole, self._network.max_tokens, self._network.stride)
+
+    @cached_property
+    def _unlimited(self) -> "tokenizers.Tokenizer":
+        backend = type(self._backend).from_str(self._backend.to_str())
+        backend.no_truncation()
+        return backend
+
+    def inside_words(self, row: EncodedText, text: str) -> NDArray[np.bool_]:
+        """Return bool [tokens]: whether each goes on with the word of the token before it, as transformers tells it.
+
+        A WordPiece token does if it is written otherwise than its part of the text, which its prefix `##` makes so;
+        other tokens do if there is no blank at or before their begin; an unknown token never does.
+
+        Args:
+            row: A text's tokens, with sources.
+            text: That text.
+        """
+        if row.sources is None:
+            raise UsageError("the text was encoded without offsets; call Tokenizer.encode with offsets=True")
+        places = zip(row.ids.tolist(), row.sources.offsets.tolist(), strict=True)
+        if getattr(self._backend.model, "continuing_subword_prefix", None):
+            inner = [len(self._backend.id_to_token(token_id)) != end - start for token_id, (start, end) in places]
+        else:
+            inner = [start > 0 and " " not in text[start - 1 : start + 1] for _, (start, _) in places]
+        return np.array(inner, dtype=np.bool_) & (row.ids != self._unknown_id)
 
     def pad(self, rows: Sequence[EncodedText], sequence_length: int | None = None) -> TokenBatch:
         """Return texts as one batch, padded on the right.
@@ -132,16 +197,21 @@ class Tokenizer:
         cut = next((index for index, encoding in enumerate(encodings) if encoding.overflowing), None)
         if cut is None:
             return encodings
-        unlimited = type(self._backend).from_str(self._backend.to_str())
-        unlimited.no_truncation()
-        tokens = len(unlimited.encode_batch_fast([inputs[cut]])[0])
+        tokens = len(self._unlimited.encode_batch_fast([inputs[cut]])[0])
         limit = self._network.max_tokens
-        raise UsageError(f"text {cut} has {tokens} tokens, the limit is {limit}; shorten it, or let it be truncated")
+        raise BadTextError(cut, f"has {tokens} tokens, the limit is {limit}; shorten it, or let it be truncated")
 
     def _encoded(self, encoding: "tokenizers.Encoding", index: int) -> EncodedText:
         ids = np.array(encoding.ids, dtype=np.int32)
         if not len(ids):
-            raise UsageError(f"text {index} gives no tokens; leave it out")
+            raise BadTextError(index, "gives no tokens; leave it out")
+        if (highest := int(ids.max())) >= self._network.vocab_size:
+            token = quoted(self._backend.id_to_token(highest))
+            raise BadTextError(
+                index,
+                f"has the token {token} with id {highest}, {self._network.name} takes 0 to "
+                f"{self._network.vocab_size - 1}; use the model's own tokenizer, or leave the text out",
+            )
         if encoding.n_sequences < 2 or self._network.type_vocab_size < 2:  # noqa: PLR2004 - one text; one type
             return EncodedText(ids)
         type_ids = np.array(encoding.type_ids, dtype=np.int32)

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EncodedText", "TokenBatch", "TokenSources"]
+from pinstripe.errors import UsageError
+from pinstripe.models.network import Network
+
+__all__ = ["EncodedText", "TokenBatch", "TokenSources", "check_batch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +83,28 @@ class TokenBatch:
         """Return int64 [batch, sequence]: 1 for real tokens, 0 for padding."""
         positions = np.arange(self.sequence_length, dtype=np.int32)
         return (positions[None, :] < self.lengths[:, None]).astype(np.int64)
+
+
+def check_batch(batch: TokenBatch, network: Network) -> None:
+    """Raise if the network has no place for what a batch holds; frameworks answer that with wrong numbers, or crash.
+
+    Takes some microseconds. Done before a batch reaches an engine, so that none has to.
+
+    Raises:
+        UsageError: The batch is longer than the network's positions, or a token id, or a token type of a network that
+            has such, is beyond its table.
+    """
+    if batch.sequence_length > network.positions:
+        raise UsageError(
+            f"a batch has {batch.sequence_length} tokens a text, {network.name} takes {network.positions}; cut them"
+        )
+    _check_range("token id", batch.ids, network.vocab_size, network)
+    if batch.type_ids is not None and network.type_vocab_size > 1:
+        _check_range("token type", batch.type_ids, network.type_vocab_size, network)
+
+
+def _check_range(what: str, values: NDArray[np.int32], count: int, network: Network) -> None:
+    least, most = int(values.min()), int(values.max())
+    if least < 0 or most >= count:
+        wrong = least if least < 0 else most
+        raise UsageError(f"a batch has the {what} {wrong}, {network.name} takes 0 to {count - 1}; is it this model's?")

@@ -34,7 +34,8 @@ class GemmRate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         m: Rows of the input.
         n: Columns of the weights.
         k: Columns of the input.
-        gflops: 10^9 floating-point operations a second of each place, a multiplication and an addition counting two.
+        gflops: 10^9 operations a second of each place, a multiplication and an addition counting two; of integers for
+            `int8`.
     """
 
     m: int
@@ -62,8 +63,8 @@ class Peak(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     Attributes:
         precision: Precision of the operands.
-        gflops: 10^9 floating-point operations a second of all places together, the best of all probes and shapes; None
-            if nothing could be measured.
+        gflops: 10^9 operations a second of all places together, the best of all probes and shapes, of integers for
+            `int8`; None if nothing could be measured.
         reason: Why that is so; None if something could.
         places: Where the processes of each probe ran, at the same time.
         probes: What each probe came to.

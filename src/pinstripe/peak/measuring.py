@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from contextlib import AsyncExitStack
 from typing import Final
 
+from pinstripe.engines.precision import has_bfloat16
 from pinstripe.errors import PinstripeError
 from pinstripe.machine import Machine
 from pinstripe.peak.description import GemmRate, Peak, PeakPrecision, ProbePlace, ProbeResult
@@ -36,9 +37,8 @@ _ANSWER_LIMIT_S: Final = 60.0  # torch is imported in 2 s; from a cold network f
 _PROBES: Final[dict[PeakPrecision, tuple[str, ...]]] = {
     "float32": ("torch-linear", "torch-onednn", "openvino", "numpy"),
     "bfloat16": ("torch-linear", "torch-onednn", "openvino"),
-    "int8": (),
+    "int8": ("torch-onednn", "openvino"),
 }
-_BFLOAT16_FLAGS: Final = frozenset({"avx512_bf16", "amx_bf16", "avx_ne_convert", "bf16", "svebf16"})
 
 
 async def measure_peak(
@@ -57,12 +57,12 @@ async def measure_peak(
 
     Args:
         places: Where the processes of a probe run, at least one; see `probe_places` and `machine_place`.
-        precision: Precision of the operands. There is no probe for `int8`.
+        precision: Precision of the operands. `int8` is measured wherever a library multiplies 8-bit integers.
         isa: Instruction sets of the processor (`Machine.isa`); bfloat16 is measured only where it has them.
         answer_limit_s: Time that a probe has to import its library, and for each shape, in seconds.
 
     Returns:
-        The peak; `gflops` is None, with a reason, where there is no probe, no instruction set, or every probe failed.
+        The peak; `gflops` is None, with a reason, where the instruction set is missing, or every probe failed.
     """
     missing = _missing(precision, isa)
     if missing is not None:
@@ -104,9 +104,7 @@ def machine_place(machine: Machine) -> ProbePlace:
 
 
 def _missing(precision: PeakPrecision, isa: Collection[str]) -> str | None:
-    if not _PROBES[precision]:
-        return f"no probe for {precision}"
-    if precision == "bfloat16" and _BFLOAT16_FLAGS.isdisjoint(isa):
+    if precision == "bfloat16" and not has_bfloat16(isa):
         return "this processor has no instructions for bfloat16"
     return None
 

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from pinstripe.engines.other_python import explain_end
 from pinstripe.errors import EngineError, StartError, WorkerDiedError, WorkerError, WorkerHungError
 from pinstripe.models import TokenBatch
 from pinstripe.pool.executor import BatchResult, BatchTiming
@@ -139,6 +140,8 @@ class Instance(asyncio.Protocol):
                 f"instance {self.index} was not ready within {timeout_s:g} s; {self._last_words()}"
             ) from error
         except WorkerDiedError as error:
+            if (why := explain_end(self.spec.python, self.process.output_tail())) is not None:
+                raise EngineError(why) from error
             raise StartError(f"{error} (while it loaded the model)") from error
 
     @property

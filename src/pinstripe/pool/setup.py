@@ -1,5 +1,6 @@
 """From a configuration to workers that can be started."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -90,7 +91,12 @@ def _spec(
         options=configuration.options,
     )
     return WorkerSpec(
-        engine=configuration.engine, load=load, cpus=cpus, nodes=nodes, memory_policy=configuration.memory_policy
+        engine=configuration.engine,
+        load=load,
+        cpus=cpus,
+        nodes=nodes,
+        memory_policy=configuration.memory_policy,
+        python=configuration.python or sys.executable,
     )
 
 

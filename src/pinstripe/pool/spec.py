@@ -6,6 +6,7 @@ import sys
 import msgspec
 
 from pinstripe.engines import LoadRequest
+from pinstripe.engines.other_python import check_python
 from pinstripe.pool.messages import Output
 from pinstripe.runtime import MemoryPolicy, Process, StartRequest, start, thread_environment
 
@@ -38,8 +39,10 @@ def start_worker(spec: WorkerSpec, fd: int) -> Process:
     """Start a worker that serves the socket `fd`.
 
     Raises:
+        EngineError: There is no such interpreter.
         StartError: It could not be started as asked.
     """
+    check_python(spec.python)
     return start(
         StartRequest(
             # -P: a file in the working directory that is named like a module must not be imported in its place.

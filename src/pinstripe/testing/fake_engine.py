@@ -57,6 +57,8 @@ class FakeEngine:
     format: ClassVar[ArtefactFormat] = "none"
     precisions: ClassVar[tuple[Precision, ...]] = ("float32",)
     distributions: ClassVar[tuple[str, ...]] = ()
+    extra: ClassVar[str] = ""
+    options_type: ClassVar[type[FakeOptions]] = FakeOptions
 
     def load(self, request: LoadRequest) -> "_FakeModel":
         """Load nothing; see `Engine.load` and `FakeOptions`."""

@@ -1,0 +1,103 @@
+"""One call a library, in float32 and one thread, of the very file or weights that pinstripe's engine loads."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pinstripe.engines import EngineReport, LoadRequest
+from pinstripe.engines.importing import import_library
+from pinstripe.engines.openvino import import_openvino
+
+__all__ = ["DIRECT_CALLS", "Call"]
+
+Call: TypeAlias = Callable[[], object]
+"""Runs the network once on what it was made with."""
+_Ids: TypeAlias = NDArray[np.int64]
+
+
+def _onnxruntime(request: LoadRequest, ids: _Ids, _report: EngineReport) -> Call:
+    library = import_library("onnxruntime", extra="onnxruntime")
+    options = library.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = library.InferenceSession(request.artefact.path, options, providers=["CPUExecutionProvider"])
+    feed = {entry.name: _inputs(ids)[entry.name] for entry in session.get_inputs()}
+    return lambda: session.run(["last_hidden_state"], feed)
+
+
+def _openvino(request: LoadRequest, ids: _Ids, _report: EngineReport) -> Call:
+    library = import_openvino()
+    properties = {
+        "INFERENCE_PRECISION_HINT": "f32",
+        "INFERENCE_NUM_THREADS": 1,
+        "NUM_STREAMS": 1,
+        "PERFORMANCE_HINT": "LATENCY",
+    }
+    compiled = library.Core().compile_model(request.artefact.path, "CPU", properties)
+    infer = compiled.create_infer_request()
+    for port in compiled.inputs:
+        infer.set_tensor(port, library.Tensor(_inputs(ids)[port.get_any_name()]))
+    return lambda: infer.infer(share_outputs=True)
+
+
+def _torch_eager(request: LoadRequest, ids: _Ids, _report: EngineReport) -> Call:
+    torch = import_library("torch", extra="torch")
+    model, tensor = _transformers_model(torch, request), torch.from_numpy(ids)
+
+    def call() -> object:
+        with torch.inference_mode():
+            return model(input_ids=tensor).last_hidden_state
+
+    return call
+
+
+def _torchscript(request: LoadRequest, ids: _Ids, _report: EngineReport) -> Call:
+    torch = import_library("torch", extra="torch")
+    model = _transformers_model(torch, request)
+    tensors = [torch.from_numpy(array.copy()) for array in _inputs(ids).values()]
+    model.config.return_dict = False
+    with torch.inference_mode(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # TorchScript is deprecated, and says so several times
+        traced = torch.jit.freeze(torch.jit.trace(model, tensors, check_trace=False))
+
+    def call() -> object:
+        with torch.inference_mode():
+            return traced(*tensors)[0]
+
+    return call
+
+
+def _torch_compile(_request: LoadRequest, ids: _Ids, report: EngineReport) -> Call:
+    """Load the library that the engine compiled, since another compilation would be another library."""
+    torch = import_library("torch", extra="torch")
+    loader = torch._C._aoti.AOTIModelPackageLoader(report.settings["package"], "model", True, 1, -1)  # noqa: FBT003, SLF001 - its only form for a directory
+    tensors = [torch.from_numpy(array.copy()) for array in _inputs(ids).values()]
+
+    def call() -> object:
+        with torch.inference_mode():
+            return loader.run(tensors)[0]
+
+    return call
+
+
+DIRECT_CALLS: Final[dict[str, Callable[[LoadRequest, _Ids, EngineReport], Call]]] = {
+    "torch-eager": _torch_eager,
+    "torchscript": _torchscript,
+    "torch-compile": _torch_compile,
+    "onnxruntime": _onnxruntime,
+    "openvino": _openvino,
+}
+"""By name of the engine: makes the call out of what the engine loaded, token ids, and what the engine says of itself."""
+
+
+def _inputs(ids: _Ids) -> dict[str, _Ids]:
+    return {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+
+
+def _transformers_model(torch: Any, request: LoadRequest) -> Any:
+    library = import_library("transformers", extra="torch")
+    library.utils.logging.disable_progress_bar()
+    torch.set_num_threads(1)
+    return library.AutoModel.from_pretrained(request.network.directory, dtype=torch.float32).eval()

@@ -1,0 +1,1 @@
+"""Padded and packed forms of one encoder, each in several libraries."""

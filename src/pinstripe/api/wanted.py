@@ -1,0 +1,41 @@
+"""What somebody said of how a model should run."""
+
+import msgspec
+
+from pinstripe.engines import OptionValue, Precision
+from pinstripe.errors import UsageError
+
+__all__ = ["Wanted"]
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of a `Configuration`; what is None is for pinstripe to choose.
+
+    Attributes:
+        engine: Name of the engine; None for the fastest that is installed and has the precision.
+        precision: Precision of the computation.
+        instances: Number of instances; None for one a core.
+        cores: Cores of each; None for an equal share.
+        file: See `Configuration`.
+        calibration: See `Configuration`.
+        python: See `Configuration`; needs an engine.
+        options: See `Configuration`; need an engine.
+    """
+
+    engine: str | None = None
+    precision: Precision = "float32"
+    instances: int | None = None
+    cores: int | None = None
+    file: str | None = None
+    calibration: str | None = None
+    python: str | None = None
+    options: dict[str, OptionValue] = {}
+
+    def __post_init__(self) -> None:
+        """Refuse what only means something for a certain engine.
+
+        Raises:
+            UsageError: It was said without one.
+        """
+        if self.engine is None and (said := self.python or self.file or next(iter(self.options), None)):
+            raise UsageError(f"{said} is for a certain engine, and none is named; name it, too")

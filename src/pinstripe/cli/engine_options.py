@@ -1,0 +1,202 @@
+"""Options that say how the forward pass runs: engines, their options, precisions, and where they are installed."""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from pinstripe.cli.options import choice, named_values, split_list
+from pinstripe.errors import UsageError
+
+if TYPE_CHECKING:
+    from pinstripe.api import Wanted
+    from pinstripe.engines import OptionValue, Precision
+
+__all__ = [
+    "CalibrationOption",
+    "PythonOption",
+    "python_of",
+    "read_engines",
+    "read_pythons",
+    "read_wanted",
+    "read_ways",
+]
+
+_ALL: Final = "all"
+_KINDS: Final = {".onnx": "onnx", ".xml": "openvino"}
+
+CalibrationOption = Annotated[
+    str | None,
+    typer.Option(help="Texts like yours, from which a static int8 quantization takes its scales.", metavar="FILE"),
+]
+PythonOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Python of the environment that the engine, or this one, is installed in: tf-graph=/opt/tf/bin/python.",
+        metavar="[ENGINE=]PATH",
+    ),
+]
+
+
+def read_pythons(texts: Sequence[str]) -> dict[str | None, str]:
+    """Return interpreters by the engine that each is for; None for all others.
+
+    Raises:
+        UsageError: An engine is unknown, or a path is no file.
+    """
+    from pinstripe.engines import engine, engine_names  # noqa: PLC0415
+
+    pythons: dict[str | None, str] = {}
+    for text in texts:
+        name, equals, path = text.partition("=")
+        if not (equals and (name in engine_names() or "/" not in name)):
+            name, path = "", text  # no engine, or a path with that sign in it
+        if name:
+            engine(name)
+        if not Path(path).is_file():
+            raise UsageError(f"--python {text}: {path} is no file; name an interpreter, such as /opt/tf/bin/python")
+        pythons[name or None] = path
+    return pythons
+
+
+def python_of(engine: str, pythons: Mapping[str | None, str]) -> str | None:
+    """Return the interpreter for an engine; None for this one."""
+    return pythons.get(engine, pythons.get(None))
+
+
+def read_engines(text: str, pythons: Mapping[str | None, str]) -> list[str]:
+    """Return the engines of a list; `all` is every one that is installed here, or where `pythons` says.
+
+    Raises:
+        UsageError: One is unknown, or none is installed.
+    """
+    from pinstripe.engines import engine  # noqa: PLC0415
+
+    if text != _ALL:
+        return [engine(name).name for name in split_list(text, "--engine", str)]
+    from pinstripe.engines.inventory import list_engines  # noqa: PLC0415
+
+    names = [one.name for one in list_engines(pythons) if one.available]
+    if not names:
+        raise UsageError("no engine is installed; run `pip install 'pinstripe[all]'`")
+    return names
+
+
+def read_ways(
+    engines: Sequence[str],
+    *,
+    precisions: "Sequence[Precision]",
+    options: Sequence[str],
+    file: str | None,
+    calibration: str | None,
+    pythons: Mapping[str | None, str],
+) -> list[dict[str, Any]]:
+    """Return the part of each `Configuration` that says how the forward pass runs, over all engines and values.
+
+    Args:
+        engines: Names.
+        precisions: Precisions.
+        options: `[ENGINE.]NAME=VALUE[,VALUE…]` each.
+        file: A graph, for the engines that read its kind, or for all if none does.
+        calibration: File of texts, for those that take fixed scales from it, or for all if none does.
+        pythons: See `read_pythons`.
+
+    Raises:
+        UsageError: An option is not understood.
+    """
+    values = {name: split_list(text, "--option", _value) for name, text in named_values(options, "--option").items()}
+    ways = [
+        {
+            "engine": name,
+            "precision": precision,
+            "options": chosen,
+            "file": file if _reads(name, file, engines) else None,
+            "python": python_of(name, pythons),
+        }
+        for name in engines
+        for chosen in _chosen_options(name, values)
+        for precision in precisions
+    ]
+    calibrated = [way for way in ways if _takes_calibration(way)]
+    for way in calibrated or ways:
+        way["calibration"] = calibration
+    return ways
+
+
+def read_wanted(
+    engine: str | None,
+    *,
+    precision: str,
+    options: Sequence[str],
+    calibration: str | None,
+    pythons: Sequence[str],
+    file: str | None = None,
+    instances: int | None = None,
+    cores: int | None = None,
+) -> "Wanted":
+    """Return what the options of a command with one configuration say.
+
+    Raises:
+        UsageError: One is not understood, or is for a certain engine and none is named.
+    """
+    from pinstripe.api import Wanted  # noqa: PLC0415
+    from pinstripe.engines import Precision  # noqa: PLC0415
+    from pinstripe.engines import engine as engine_of  # noqa: PLC0415
+
+    if engine is not None:
+        engine_of(engine)
+    interpreters = read_pythons(pythons)
+    own = f"{engine}."
+    return Wanted(
+        engine=engine,
+        precision=choice(precision, Precision, "--precision"),
+        instances=instances,
+        cores=cores,
+        file=file,
+        calibration=calibration,
+        python=next(iter(interpreters.values()), None) if engine is None else python_of(engine, interpreters),
+        options={name.removeprefix(own): _value(text) for name, text in named_values(options, "--option").items()},
+    )
+
+
+def _chosen_options(engine: str, values: "Mapping[str, Sequence[OptionValue]]") -> "list[dict[str, OptionValue]]":
+    """Return every choice among the options of an engine: those named without one, and those named with its own.
+
+    Those that are as the engine has them anyway are left out, so that one configuration does not appear as two.
+    """
+    from pinstripe.engines import engine as engine_of  # noqa: PLC0415
+
+    own = f"{engine}."
+    names = {name.removeprefix(own): name for name in values if "." not in name or name.startswith(own)}
+    usual = engine_of(engine).options_type()
+    return [
+        {name: value for name, value in zip(names, chosen, strict=True) if getattr(usual, name, None) != value}
+        for chosen in product(*(values[name] for name in names.values()))
+    ]
+
+
+def _takes_calibration(way: Mapping[str, Any]) -> bool:
+    return bool(way["precision"] == "int8" and way["options"].get("quantization") == "static")
+
+
+def _reads(engine: str, file: str | None, engines: Sequence[str]) -> bool:
+    """Return whether the file is meant for this engine: it reads that kind, or none of the engines does."""
+    from pinstripe.engines import engine as engine_of  # noqa: PLC0415
+
+    kind = _KINDS.get(Path(file or "").suffix)
+    readers = [name for name in engines if engine_of(name).format == kind]
+    return engine in readers or not readers
+
+
+def _value(text: str) -> "OptionValue":
+    """Return a number or truth value if the text reads as one."""
+    if text in {"true", "false"}:
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,125 @@
+"""TensorFlow and Keras in this process: imported once, with what has to be set before."""
+
+import importlib
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pinstripe.engines.importing import import_library
+from pinstripe.errors import EngineError
+
+__all__ = ["DISTRIBUTIONS", "EXTRA", "KerasRuntime", "start_keras"]
+
+EXTRA: Final = "tensorflow"
+DISTRIBUTIONS: Final = ("tensorflow", "keras-hub")
+_ONEDNN: Final = "TF_ENABLE_ONEDNN_OPTS"
+# What makes oneDNN compute float32 in less: its own variables, and TensorFlow's (mkl_util.h).
+_MATH_MODE_VARIABLES: Final = ("ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE", "TF_SET_ONEDNN_FPMATH_MODE")
+# absl's form of information and warnings, and what looking for a GPU ends in although none is visible.
+_CHATTER: Final = re.compile(rb"[IW]\d{4} |WARNING: All log messages before absl|E\d{4} .*cuInit")
+
+
+@dataclass(frozen=True, slots=True)
+class KerasRuntime:
+    """The modules."""
+
+    tensorflow: Any
+    keras: Any
+    keras_hub: Any
+
+    @property
+    def onednn(self) -> bool | None:
+        """Whether TensorFlow uses oneDNN's kernels; None where this version does not say."""
+        with suppress(ImportError, AttributeError):  # there is no public name for it
+            return bool(importlib.import_module("tensorflow.python.util._pywrap_util_port").IsMklEnabled())
+        return None
+
+    @property
+    def threads(self) -> int:
+        """Compute threads of one operation; 0 in TensorFlow's own words stands for all CPUs of the process."""
+        return int(self.tensorflow.config.threading.get_intra_op_parallelism_threads()) or _default_threads()
+
+
+def start_keras(*, threads: int | None, onednn: bool) -> KerasRuntime:
+    """Import TensorFlow and Keras, without looking for a GPU.
+
+    Args:
+        threads: Compute threads of one operation, of which one at a time runs; None leaves both to TensorFlow.
+        onednn: Whether oneDNN's kernels take the place of TensorFlow's own.
+
+    Raises:
+        EngineError: A library is missing or broken, Keras runs on another backend, or a setting cannot take effect any
+            more, since this process uses TensorFlow already.
+    """
+    for variable in _MATH_MODE_VARIABLES:
+        if os.environ.get(variable, "STRICT").upper() not in {"STRICT", "FP32", ""}:
+            raise EngineError(f"{variable}={os.environ[variable]} computes float32 in less; unset it")
+    runtime = _imported(onednn=onednn)
+    if (backend := runtime.keras.backend.backend()) != "tensorflow":
+        raise EngineError(f"Keras runs on {backend} in this process; start another one, with KERAS_BACKEND=tensorflow")
+    if runtime.onednn not in {None, onednn}:
+        state = "does not use" if onednn else "uses"
+        raise EngineError(
+            f"this TensorFlow {state} oneDNN, and it is too late to change that, or its build cannot; ask for "
+            f"onednn={str(not onednn).lower()}"
+        )
+    if threads is not None:
+        _set_threads(runtime.tensorflow, threads)
+    return runtime
+
+
+def _imported(*, onednn: bool) -> KerasRuntime:
+    if "tensorflow" not in sys.modules:
+        os.environ |= {
+            _ONEDNN: str(int(onednn)),
+            "KERAS_BACKEND": "tensorflow",
+            "CUDA_VISIBLE_DEVICES": "-1",
+            "TF_CPP_MIN_LOG_LEVEL": "2",  # errors only
+        }
+    with _without_chatter():
+        tensorflow = import_library("tensorflow", extra=EXTRA)
+        tensorflow.config.set_visible_devices([], "GPU")
+        keras = import_library("keras", extra=EXTRA)
+        # It goes by another name on PyPI, keras-hub.
+        return KerasRuntime(tensorflow, keras, import_library("keras_hub", extra=EXTRA))
+
+
+def _set_threads(tensorflow: Any, threads: int) -> None:
+    threading = tensorflow.config.threading
+    try:
+        if threading.get_intra_op_parallelism_threads() != threads:
+            threading.set_intra_op_parallelism_threads(threads)
+        if threading.get_inter_op_parallelism_threads() != 1:
+            threading.set_inter_op_parallelism_threads(1)
+    except RuntimeError as error:  # both are fixed by the first operation
+        raise EngineError(
+            f"TensorFlow already runs with other threads in this process than the {threads} asked for; start another"
+        ) from error
+
+
+def _default_threads() -> int:
+    """As TensorFlow's local_device.cc does: its variable, else the CPUs that the process may use."""
+    given = os.environ.get("TF_NUM_INTRAOP_THREADS", "")
+    return int(given) if given.isdigit() and int(given) else len(os.sched_getaffinity(0))
+
+
+@contextmanager
+def _without_chatter() -> Iterator[None]:
+    """Drop what TensorFlow's libraries say to standard error before any setting of theirs counts; keep the rest."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as said:
+        os.dup2(said.fileno(), 2)
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            os.dup2(kept, 2)
+            os.close(kept)
+            said.seek(0)
+            os.write(2, b"".join(line for line in said if not _CHATTER.match(line)))

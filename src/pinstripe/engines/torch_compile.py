@@ -1,0 +1,50 @@
+"""Transformers' model, compiled by inductor ahead of time; see `docs/decisions/` for why ahead."""
+
+from typing import ClassVar
+
+from pinstripe.engines.importing import import_library
+from pinstripe.engines.options import NoOptions, checked_options
+from pinstripe.engines.protocol import ArtefactFormat, EngineReport, LoadRequest, Precision
+from pinstripe.engines.torch_compiling import CompiledModel, compiled_package
+from pinstripe.engines.torch_float32 import set_fpmath
+from pinstripe.engines.torch_model import TorchModel
+from pinstripe.engines.torch_report import make_report
+from pinstripe.engines.torch_threads import set_threads
+
+__all__ = ["TorchCompile"]
+
+
+class TorchCompile:
+    """PyTorch's compiler inductor, with weights folded in and packed for oneDNN (`freezing`).
+
+    A network is compiled once, which takes a minute or some, to one library for all batch sizes, lengths and numbers of
+    threads; it stays in the cache, and all instances load it from there. Nothing is compiled while serving. Compiling
+    needs a C++ compiler, loading does not.
+    """
+
+    name: ClassVar[str] = "torch-compile"
+    format: ClassVar[ArtefactFormat] = "safetensors"
+    precisions: ClassVar[tuple[Precision, ...]] = ("float32", "bfloat16", "int8")
+    distributions: ClassVar[tuple[str, ...]] = ("torch", "transformers")
+    extra: ClassVar[str] = "torch"
+    options_type: ClassVar[type[NoOptions]] = NoOptions
+
+    def load(self, request: LoadRequest) -> TorchModel:
+        """Compile transformers' model for the task, or load it from the cache; see `Engine.load`. No options.
+
+        Raises:
+            ExecutionError: The cache cannot be written, or what is in it cannot be loaded.
+        """
+        checked_options(self, request, NoOptions)
+        torch = import_library("torch", extra="torch")
+        set_fpmath(torch)
+        set_threads(torch, request.threads)
+        package = compiled_package(torch, request)
+        compiled = CompiledModel(torch, package)
+        settings = {name: value for name, value in compiled.metadata.items() if value and name != "precision"}
+
+        def report() -> EngineReport:
+            precision = compiled.metadata["precision"]
+            return make_report(torch, engine=self.name, precision=precision, settings=settings)
+
+        return TorchModel(torch, compiled, request.network, report)

@@ -1,0 +1,145 @@
+"""Which texts are compared."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from pinstripe.accuracy import read_inputs
+from pinstripe.errors import PinstripeError, UsageError
+from pinstripe.models import Network, Task, Text, check_texts, resolve
+from pinstripe.testing.fake_engine import fake_network
+from pinstripe.testing.tiny_model import make_tiny_model
+
+Write = Callable[[Sequence[object]], Path]
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Write:
+    """Write pairs with these scores: a0 and b0, a1 and b1, and so on."""
+
+    def write(scores: Sequence[object]) -> Path:
+        path = tmp_path / "pairs.tsv"
+        path.write_text("".join(f"{score}\ta{number}\tb{number}\n" for number, score in enumerate(scores)))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Callable[[Sequence[Text]], Path]:
+    """Write texts and pairs of texts."""
+
+    def write(several: Sequence[Text]) -> Path:
+        path = tmp_path / "texts.jsonl"
+        lines = [{"text": one} if isinstance(one, str) else {"text": one[0], "text_pair": one[1]} for one in several]
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("task", [task for task in get_args(Task) if task != "fill-mask"])
+def test_texts_that_come_with_pinstripe(task: Task) -> None:
+    """A hundred or more that the task takes, of many lengths, each once."""
+    inputs = read_inputs(fake_network(task=task))
+
+    check_texts(task, inputs.texts)
+    assert len(inputs.texts) >= 100
+    assert len(set(inputs.texts)) == len(inputs.texts)
+    assert inputs.source is not None
+    assert (inputs.source.name, inputs.source.used) == ("sample", len(inputs.texts))
+    lengths = [len(" ".join([text] if isinstance(text, str) else text).split()) for text in inputs.texts]
+    assert max(lengths) > 50
+
+
+def test_questions_stand_with_their_passage() -> None:
+    """The passage that a question comes with has the words of an answer to it."""
+    inputs = read_inputs(fake_network(task="question-answering"))
+
+    (passage,) = [one[1] for one in inputs.texts if one[0] == "When was the lighthouse built?"]
+    assert "built in 1854" in passage
+
+
+def test_texts_of_a_file_are_taken_evenly(texts: Callable[[Sequence[Text]], Path]) -> None:
+    """Three of nine are the first, the fourth and the seventh; one that comes again counts once."""
+    path = texts([f"text {number % 6}" for number in range(9)])
+
+    inputs = read_inputs(fake_network(), texts=path, limit=3)
+
+    assert inputs.texts == ("text 0", "text 3")
+    assert inputs.source is not None
+    assert (inputs.source.used, inputs.source.total, inputs.source.name) == (2, 9, str(path))
+
+
+def test_pairs_of_an_embedding_model(pairs: Write, texts: Callable[[Sequence[Text]], Path]) -> None:
+    """Their texts are embedded one by one, beside those of the file, and each only once."""
+    inputs = read_inputs(fake_network(), pairs=pairs(range(12)), texts=texts(["b3", "other"]))
+
+    assert inputs.texts[:2] == ("b3", "other")
+    assert len(inputs.texts) == 25
+    assert inputs.rated is not None
+    assert inputs.rated.second is not None
+    named = [
+        (inputs.texts[one], inputs.texts[other])
+        for one, other in zip(inputs.rated.first, inputs.rated.second, strict=True)
+    ]
+    assert named[3] == ("a3", "b3")
+    assert inputs.rated.scores.tolist() == list(range(12))
+
+
+def test_pairs_of_a_reranker(pairs: Write) -> None:
+    """It gets them as they are."""
+    inputs = read_inputs(fake_network(task="reranking", labels=("score",)), pairs=pairs(range(10)))
+
+    assert inputs.source is None
+    assert inputs.texts[4] == ("a4", "b4")
+    assert inputs.rated is not None
+    assert inputs.rated.first.tolist() == list(range(10))
+    assert inputs.rated.second is None
+
+
+def test_a_word_is_masked_for_fill_mask(tmp_path: Path, texts: Callable[[Sequence[Text]], Path]) -> None:
+    """The one in the middle, unless there is a mask; in a long text one that is not cut off."""
+    directory = make_tiny_model(tmp_path / "tiny", architecture="BertForMaskedLM")
+    (directory / "tokenizer_config.json").write_text('{"mask_token": "[MASK]"}')
+    network = resolve(str(directory))
+    path = texts(["one two three", "alone", "[MASK] two three", " ".join(map(str, range(400)))])
+
+    inputs = read_inputs(network, texts=path)
+
+    assert inputs.texts[:3] == ("one [MASK] three", "[MASK]", "[MASK] two three")
+    assert str(inputs.texts[3]).split()[24:27] == ["24", "[MASK]", "26"]
+
+
+@pytest.mark.parametrize(
+    ("task", "scores", "message"),
+    [
+        ("embedding", range(9), "9 pairs of .* are too few for a rank correlation; give at least 10"),
+        ("embedding", [2.5] * 10, "all pairs of .* have the score 2.5"),
+        ("classification", range(10), "--pairs says how alike texts are, and the model is for classification"),
+    ],
+)
+def test_pairs_that_say_nothing(pairs: Write, task: Task, scores: Sequence[object], message: str) -> None:
+    """No correlation without several scores, and none for a task without similarity."""
+    with pytest.raises(UsageError, match=message):
+        read_inputs(fake_network(task=task), pairs=pairs(scores))
+
+
+@pytest.mark.parametrize(
+    ("network", "several", "message"),
+    [
+        (fake_network(), ["a", ("b", "c")], "text 1 is a pair; embedding takes single texts"),
+        (fake_network(task="reranking"), ["a"], "text 0 is a single text; reranking takes pairs"),
+        (fake_network(task="reranking"), [("a", "b")] * 20, "1 pairs are too few for a rank correlation"),
+        (fake_network(name="random:bert-base"), ["a"], "random:bert-base has random weights"),
+    ],
+)
+def test_texts_that_cannot_be_judged(
+    texts: Callable[[Sequence[Text]], Path], network: Network, several: Sequence[Text], message: str
+) -> None:
+    """Texts of another kind, too few, and models whose outputs mean nothing."""
+    with pytest.raises(PinstripeError, match=message):
+        read_inputs(network, texts=texts(several))
