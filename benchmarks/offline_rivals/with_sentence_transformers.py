@@ -1,6 +1,7 @@
 """Encode with sentence-transformers: -m offline_rivals.with_sentence_transformers BACKEND MODEL CORPUS.
 
-BACKEND is torch, onnx, openvino, or pool: its torch backend in two processes.
+BACKEND is torch, onnx, openvino (in float32), openvino-default (in what OpenVINO takes by itself), or pool: its torch
+backend in two processes.
 """
 
 import sys
@@ -12,10 +13,12 @@ from offline_rivals.turns import Encode, take_turns
 
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "onnx": {"backend": "onnx", "model_kwargs": {"provider": "CPUExecutionProvider"}},
-    # OpenVINO takes bfloat16 by itself where the processor has it; this comparison is in float32.
+    # OpenVINO takes bfloat16 by itself where the processor has it.
     "openvino": {"backend": "openvino", "model_kwargs": {"ov_config": {"INFERENCE_PRECISION_HINT": "f32"}}},
+    "openvino-default": {"backend": "openvino"},
 }
-_DISTRIBUTIONS = {"onnx": ["optimum-onnx", "onnxruntime"], "openvino": ["optimum-intel", "openvino"]}
+_OPENVINO = ["optimum-intel", "openvino"]
+_DISTRIBUTIONS = {"onnx": ["optimum-onnx", "onnxruntime"], "openvino": _OPENVINO, "openvino-default": _OPENVINO}
 
 
 def main(backend: str, model_directory: str, corpus: str) -> None:
@@ -39,7 +42,7 @@ def main(backend: str, model_directory: str, corpus: str) -> None:
 
 def _precision(model: Any, backend: str) -> str:
     """Return the precision that is computed in, asked of the engine where it has a choice of its own."""
-    if backend == "openvino":
+    if backend.startswith("openvino"):
         compiled = model[0].model
         compiled.compile()
         return str(compiled.request.get_property("INFERENCE_PRECISION_HINT").to_string())

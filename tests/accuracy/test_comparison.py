@@ -18,7 +18,7 @@ def _tokens(*labelled: tuple[str, float]) -> TokenClassification:
 
 
 def _span(start: int, end: int) -> Span:
-    return Span(text="", score=0.5, start=start, end=end)
+    return Span(text="", score=0.5, start=start, end=end, no_answer=0.0)
 
 
 def _filling(*token_ids: int) -> Filling:

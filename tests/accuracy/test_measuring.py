@@ -157,7 +157,7 @@ def test_a_reranker(tmp_path: Path) -> None:
 
 
 def test_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is torch-eager, here or in the environment that is named for it, else another engine; an unknown one is said."""
+    """It is torch-eager, here or in the environment named for it, else another engine; an unknown one is said."""
     judged = Opening(model="model", wanted=Wanted(engine="openvino", precision="int8"), revision="main")
     monkeypatch.setattr("pinstripe.accuracy.reference.find_spec", lambda name: name if name == "onnxruntime" else None)
 
@@ -173,6 +173,7 @@ def test_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
         opening_of_reference(judged)
 
 
+@pytest.mark.slow
 def test_minilm_in_onnx_runtime() -> None:
     """Another engine's float32 keeps the vectors of sentence-transformers, and people's order of pairs with them."""
     sentence_transformers = pytest.importorskip("sentence_transformers")
@@ -182,7 +183,7 @@ def test_minilm_in_onnx_runtime() -> None:
     if not STS_B.is_file():
         pytest.skip("../shared/corpus is not here")
     opening = Opening(model=MINILM, wanted=Wanted(engine="onnxruntime", instances=1))
-    inputs = read_inputs(resolve(MINILM), pairs=STS_B, limit=40)
+    inputs = read_inputs(resolve(MINILM), pairs=STS_B, limit=12)
     directory = next(Path(package.__file__).parent.rglob("modules.json")).parent
     vectors = sentence_transformers.SentenceTransformer(str(directory), device="cpu").encode(list(inputs.texts))
     assert inputs.rated is not None

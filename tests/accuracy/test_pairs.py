@@ -40,7 +40,7 @@ def test_a_bad_line_is_named(tmp_path: Path, line: bytes, reason: str) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_bytes(b"1\ta\tb\n" + line + b"\n2\ta\tb\n")
 
-    with pytest.raises(TextError, match="line 2 of .*pairs.tsv is bad") as caught:
+    with pytest.raises(TextError, match=r"line 2 of .*pairs\.tsv is bad") as caught:
         read_pairs(path)
 
     assert reason in str(caught.value)
@@ -51,7 +51,7 @@ def test_no_pairs(tmp_path: Path) -> None:
     """An empty file and a missing one are said to be so."""
     (tmp_path / "empty.tsv").touch()
 
-    with pytest.raises(TextError, match=r"empty.tsv is empty"):
+    with pytest.raises(TextError, match=r"empty\.tsv is empty"):
         read_pairs(tmp_path / "empty.tsv")
-    with pytest.raises(TextError, match="cannot read .*none.tsv: No such file"):
+    with pytest.raises(TextError, match=r"cannot read .*none\.tsv: No such file"):
         read_pairs(tmp_path / "none.tsv")

@@ -13,5 +13,6 @@ def test_as_sentence_transformers_defines_them(function: Similarity) -> None:
     st = pytest.importorskip("sentence_transformers.similarity_functions")
     vectors = np.random.default_rng(1).standard_normal((2, 20, 8), dtype=np.float32)
     expected = st.SimilarityFunction.to_similarity_pairwise_fn(function)(*vectors).numpy()
+    first, second = vectors
 
-    assert similarities(*vectors, function) == pytest.approx(expected, rel=1e-5)
+    assert similarities(first, second, function) == pytest.approx(expected, rel=1e-5)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pinstripe.accuracy.statistics import average_ranks, cosines, first_percentile, spearman
@@ -11,6 +11,7 @@ FEW_VALUES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=
 """Pairs of numbers with many ties."""
 
 
+@settings(deadline=None)  # scipy is imported in the first one
 @given(FEW_VALUES)
 def test_spearman_is_scipys(pairs: list[tuple[int, int]]) -> None:
     """Ties share their ranks as scipy has it; where it has no number, there is none."""

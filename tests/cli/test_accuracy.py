@@ -1,16 +1,19 @@
 """`pinstripe accuracy`, on the fake engine."""
 
 import json
-import subprocess
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
 from pinstripe.testing.tiny_model import make_tiny_model
+
+if TYPE_CHECKING:
+    import subprocess
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 FAKE = ("--engine", "fake", "--reference", "fake")
@@ -42,7 +45,7 @@ def test_json_has_its_shape(pinstripe: Run, tiny_model: Path, pairs: Path) -> No
 
     assert finished.returncode == 0, finished.stderr
     found = json.loads(finished.stdout)
-    assert found["cosine"] == {"min": 1.0, "p1": 1.0, "mean": pytest.approx(1.0)}
+    assert found["cosine"] == pytest.approx({"min": 1.0, "p1": 1.0, "mean": 1.0})
     assert found["spearman"] == found["reference_spearman"] is not None
     assert found["n"] == found["batch_invariance"]["n"] == 24
     assert found["floor"] == {"passed": True, "reasons": []}
@@ -91,8 +94,7 @@ def test_check_is_quiet_above_the_floor(pinstripe: Run, tiny_model: Path) -> Non
         (("TINY", "--pairs", "none.tsv"), "cannot read none.tsv"),
         (("TINY", "--texts", "none.txt"), "cannot read none.txt"),
         (("TINY", "--reference", "nonsense"), "no engine is named 'nonsense'"),
-        (("TINY", "--limit", "0"), "0 is not in the range"),
-        (("a.toml",), "a.toml"),
+        (("TINY", "--limit", "0"), "--limit"),
     ],
 )
 def test_what_cannot_be_had(pinstripe: Run, tiny_model: Path, words: tuple[str, ...], message: str) -> None:

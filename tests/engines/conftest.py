@@ -28,7 +28,7 @@ def installed(name: str) -> bool:
     """Return whether an engine's libraries are installed here."""
     try:
         return all(metadata.version(distribution) for distribution in engine(name).distributions)
-    except (metadata.PackageNotFoundError, ModuleNotFoundError):
+    except metadata.PackageNotFoundError:
         return False
 
 
@@ -119,6 +119,8 @@ def needs() -> Callable[[str, Precision], None]:
     """Return a function that skips the test where an engine is not installed, or a precision not to be had here."""
 
     def check(name: str, precision: Precision) -> None:
+        if precision == "int8" and name.startswith("torch") and importlib.util.find_spec("torchao") is None:
+            pytest.skip("torchao is not installed")
         if not installed(name):
             pytest.skip(f"the libraries of {name} are not installed")
         try:

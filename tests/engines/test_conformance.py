@@ -36,11 +36,7 @@ def _subjects() -> list[Any]:
     for name in engine_names():
         if name == "fake" or name.startswith("tf-"):  # TensorFlow has an environment and tests of its own
             continue
-        try:
-            precisions = engine(name).precisions
-        except ModuleNotFoundError:
-            continue
-        for precision in precisions:
+        for precision in engine(name).precisions:
             for model in _FLOAT32_MODELS if precision == "float32" else _REDUCED_MODELS:
                 quick = name != "torch-compile" or (precision, model) == ("float32", "distilbert-embedding")
                 marks = () if quick else (pytest.mark.slow,)

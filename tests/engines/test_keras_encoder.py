@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from pinstripe.engines import Artefact, LoadRequest, engine
+from pinstripe.engines import Artefact, LoadRequest, engine, keras_runtime
 from pinstripe.engines.keras_checkpoint import Checkpoint
 from pinstripe.engines.keras_encoder import read_encoder
 from pinstripe.engines.tf_xla import rounded_up
@@ -129,6 +129,13 @@ def test_a_directory_without_safetensors(tmp_path: Path, configured: Callable[..
     artefact = Artefact(format="safetensors", path=str(tmp_path), origin="model")
     with pytest.raises(EngineError, match="has no safetensors weights"):
         engine("tf-graph").load(LoadRequest(network=network, artefact=artefact))
+
+
+def test_a_cpu_without_avx_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TensorFlow's import would end the process there."""
+    monkeypatch.setattr(keras_runtime, "read_isa", lambda: ("sse2", "sse4_2"))
+    with pytest.raises(EngineError, match="needs a CPU with AVX"):
+        keras_runtime.start_keras(threads=1, onednn=True)
 
 
 @given(st.integers(1, 1 << 20))

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from pinstripe.cache import cache_directory
 from pinstripe.engines import Artefact, LoadedModel, LoadRequest, engine
 from pinstripe.errors import EngineError
 from pinstripe.models import Network
@@ -116,12 +117,14 @@ def test_threads_stay_in_the_affinity(
     """
     network = tiny("distilbert-embedding")
     request = LoadRequest(network=network, artefact=artefact("onnxruntime", network), threads=3)
-    environment = os.environ | {"REQUEST": msgspec.json.encode(request).decode(), "HOME": str(tmp_path)}
+    home = tmp_path / "home"
+    home.mkdir()
+    environment = os.environ | {"REQUEST": msgspec.json.encode(request).decode(), "HOME": str(home)}
     del environment["ORT_DISABLE_TELEMETRY"]
     command = [sys.executable, "-c", _PINNED]
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=environment)
     assert result.stdout == "3 True\n", result.stderr
-    assert list(tmp_path.iterdir()) == []
+    assert list(home.iterdir()) == []
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
@@ -131,3 +134,45 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=r"onnxruntime cannot load .*model\.onnx") as caught:
         _load(path, fake_network())
     assert "\n" not in str(caught.value)
+
+
+def test_optimized_once_and_mapped(
+    tiny: Callable[[str], Network], artefact: Callable[[str, Network], Artefact]
+) -> None:
+    """The optimized graph is kept, its weights are mapped and not read, and results are those of a plain session."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    network = tiny("bert-token-classification")
+    path = Path(artefact("onnxruntime", network).path)
+    model = _load(path, network, threads=1)
+    (weights,) = (cache_directory() / "compiled").glob("*/model.onnx.data")
+    made_ns = weights.stat().st_mtime_ns
+    assert f" {weights}" in Path("/proc/self/maps").read_text()
+    other = _load(path, network, threads=1)
+    assert weights.stat().st_mtime_ns == made_ns
+    batch = make_batch(network, 9, 31)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    plain = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    given = {
+        "input_ids": batch.ids,
+        "attention_mask": batch.attention_mask(),
+        "token_type_ids": np.zeros_like(batch.ids),
+    }
+    (expected,) = plain.run(None, {name: array.astype(np.int64) for name, array in given.items()})
+    np.testing.assert_array_equal(model.forward(batch), expected)
+    np.testing.assert_array_equal(other.forward(batch), expected)
+    _load(path, network, threads=1, options={"optimization": "basic"})
+    assert len(list((cache_directory() / "compiled").glob("*/model.onnx.data"))) == 2
+
+
+def test_a_damaged_optimized_graph_is_said(
+    tiny: Callable[[str], Network], artefact: Callable[[str, Network], Artefact]
+) -> None:
+    """Cached weights that were cut are not loaded; the message names the file."""
+    network = tiny("distilbert-embedding")
+    path = Path(artefact("onnxruntime", network).path)
+    _load(path, network, threads=1)
+    (weights,) = (cache_directory() / "compiled").glob("*/model.onnx.data")
+    weights.write_bytes(weights.read_bytes()[:1000])
+    with pytest.raises(EngineError, match=f"onnxruntime cannot load {weights.parent}.*; delete that directory"):
+        _load(path, network, threads=1)

@@ -17,7 +17,7 @@ from pinstripe.cache import cache_directory
 from pinstripe.engines import Artefact, LoadRequest, engine, prepare
 from pinstripe.engines.exporting.making import export
 from pinstripe.engines.exporting.request import ExportRequest
-from pinstripe.engines.torch_eager import load_network
+from pinstripe.engines.torch_network import load_network
 from pinstripe.errors import EngineError, ExecutionError
 from pinstripe.models import Network
 from pinstripe.testing.engine_conformance import make_batch
@@ -181,7 +181,7 @@ def test_a_crash_is_told_by_its_last_lines(directory: Path, tmp_path: Path) -> N
 
 def test_export_is_bounded(directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An export that does not end is stopped, and its process is gone."""
-    monkeypatch.setattr(importlib.import_module("pinstripe.engines.prepare"), "_EXPORT_LIMIT_S", 0.5)
+    monkeypatch.setattr(importlib.import_module("pinstripe.engines.prepare"), "_LIMIT_S", 0.5)
     python = _script(tmp_path / "python", f"echo $$ > {tmp_path}/pid", "exec sleep 60")
     with pytest.raises(ExecutionError, match=r"not done after .*; use engine torch-eager"):
         prepare(_ONNX, _network(directory), python=python)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 from shutil import copy
@@ -127,6 +128,25 @@ def test_tokens_and_entities_are_those_of_transformers(tiny: Callable[..., Tiny]
             assert all(each.text == text[each.start : each.end] for each in found)
 
 
+@pytest.mark.parametrize("strategy", ["none", "simple", "first", "average", "max"])
+def test_entities_by_all_strategies(tiny: Callable[..., Tiny], strategy: Any) -> None:
+    """Those of transformers' pipeline, on texts with accents, pieces of words, unknown characters and odd labels."""
+    kinds = [*KINDS, "E-LOC"]
+    model = tiny("BertForTokenClassification", id2label=dict(enumerate(kinds)), num_labels=len(kinds))
+    answers = models.make_answers(msgspec.structs.replace(model.network, aggregation=strategy), model.tokenizer)
+    texts = [*TEXTS, "Unbelievableness, antidisestablishmentarianism \U000f0000 untranslatable!"]
+    rows = model.tokenizer.encode(texts, offsets=True)
+    pipeline = model.pipeline("token-classification", aggregation_strategy=strategy)
+    for text, answer in zip(texts, answers(model.outputs(rows), rows, texts), strict=True):
+        assert isinstance(answer, models.TokenClassification)
+        expected = pipeline(text)
+        name = "entity" if strategy == "none" else "entity_group"
+        assert [(each.label, each.start, each.end) for each in answer.entities] == [
+            (each[name], each["start"], each["end"]) for each in expected
+        ]
+        assert [each.score for each in answer.entities] == pytest.approx([each["score"] for each in expected], abs=1e-5)
+
+
 def test_what_makes_an_entity() -> None:
     """By hand: B- always begins one, I- and labels without prefix go on, O and another kind end it."""
     labels = ["I-PER", "I-PER", "B-PER", "I-PER", "O", "I-PER", "I-LOC", "B-LOC", "MISC", "MISC", "O", "B-PER"]
@@ -189,35 +209,104 @@ QUESTIONS = [
 ]
 
 
+def best_span(model: Tiny, inputs: Any, row: int, most_tokens: int) -> tuple[float, int, int, float]:
+    """Return score, begin and end of the best span, tried one by one on transformers' own logits, and that of none.
+
+    As its question-answering pipeline did: the softmax is over the context and the first token.
+    """
+    offsets = inputs["offset_mapping"][row].tolist()
+    places = [place for place, sequence in enumerate(inputs.sequence_ids(row)) if sequence == 1]
+    with torch.inference_mode():
+        output = model.reference(
+            **{name: inputs[name][row : row + 1] for name in model.reference_tokenizer.model_input_names}
+        )
+    starts = output.start_logits[0, [0, *places]].softmax(0).tolist()
+    ends = output.end_logits[0, [0, *places]].softmax(0).tolist()
+    score, first, last = max(
+        (starts[first] * ends[last], first, last)
+        for first in range(1, len(places) + 1)
+        for last in range(first, min(first + most_tokens, len(places) + 1))
+    )
+    return score, offsets[places[first - 1]][0], offsets[places[last - 1]][1], starts[0] * ends[0]
+
+
 @pytest.mark.parametrize("most_tokens", [1, 3, 15])
 def test_answers_are_the_likeliest_spans(tiny: Callable[..., Tiny], most_tokens: int) -> None:
-    """Against all spans of the context, tried one by one on transformers' own tokens, offsets and logits."""
+    """Against all spans of the context, with both texts in one batch."""
     model = tiny("BertForQuestionAnswering")
     for (question, context), answer in zip(
         QUESTIONS, model.answer(list(QUESTIONS), most_answer_tokens=most_tokens), strict=True
     ):
         inputs = model.reference_tokenizer(question, context, return_offsets_mapping=True, return_tensors="pt")
-        offsets = inputs.pop("offset_mapping")[0].tolist()
-        places = [place for place, sequence in enumerate(inputs.sequence_ids(0)) if sequence == 1]
-        with torch.inference_mode():
-            output = model.reference(**inputs)
-        starts = output.start_logits[0, places].softmax(0).tolist()
-        ends = output.end_logits[0, places].softmax(0).tolist()
-        score, first, last = max(
-            (starts[first] * ends[last], first, last)
-            for first in range(len(places))
-            for last in range(first, min(first + most_tokens, len(places)))
-        )
-        start, end = offsets[places[first]][0], offsets[places[last]][1]
+        score, start, end, none = best_span(model, inputs, 0, most_tokens)
         assert isinstance(answer, models.Span)
         assert (answer.start, answer.end, answer.text) == (start, end, context[start:end])
         assert answer.score == pytest.approx(score, rel=1e-4)
+        assert answer.no_answer == pytest.approx(none, rel=1e-4)
+
+
+LONG = (QUESTIONS[0][0], " ".join(f"{QUESTIONS[0][1]} Part {number}." for number in range(9)))
+
+
+@pytest.mark.parametrize("stride", [0, 7, 32])
+def test_long_contexts_are_read_in_windows(tiny: Callable[..., Tiny], stride: int) -> None:
+    """Transformers' own windows, beside a short context; the best span of all, and no answer where all say so."""
+    model = tiny("BertForQuestionAnswering")
+    network = msgspec.structs.replace(model.network, stride=stride)
+    tokenizer = models.load_tokenizer(network)
+    texts: list[models.Text] = [QUESTIONS[0], LONG]
+    rows, owners = tokenizer.encode_windows(texts, offsets=True)
+    inputs = model.reference_tokenizer(
+        *LONG,
+        truncation="only_second",
+        max_length=64,
+        stride=stride,
+        return_overflowing_tokens=True,
+        return_offsets_mapping=True,
+        padding=True,
+        return_tensors="pt",
+    )
+    windows = len(inputs["input_ids"])
+    assert windows > 3
+    assert owners.tolist() == [0] + [1] * windows
+    for row, ids, mask in zip(rows[1:], inputs["input_ids"], inputs["attention_mask"], strict=True):
+        assert row.ids.tolist() == ids[mask == 1].tolist()
+    answers = models.make_answers(network, tokenizer)(model.outputs(rows), rows, [texts[owner] for owner in owners])
+    answer = reduce(models.better_answer, answers[1:])
+    expected = [best_span(model, inputs, row, 15) for row in range(windows)]
+    score, start, end, _ = max(expected)
+    assert isinstance(answer, models.Span)
+    assert (answer.start, answer.end, answer.text) == (start, end, LONG[1][start:end])
+    assert answer.score == pytest.approx(score, rel=1e-4)
+    assert answer.no_answer == pytest.approx(min(none for *_, none in expected), rel=1e-4)
+    assert models.better_answer(None, answers[0]) == answers[0]
+
+
+def test_questions_that_leave_little_room(tiny: Callable[..., Tiny]) -> None:
+    """With less room than the stride, windows still go on, and hold every token; without any, the pair is cut."""
+    model = tiny("BertForQuestionAnswering")  # 64 tokens, 3 of them special
+    words = "which " * 51, " ".join("abcdefghijklmnop")
+    rows, owners = model.tokenizer.encode_windows([words, ("which " * 80, "Ada"), ("which " * 80, "")], offsets=True)
+    assert model.network.stride == 32
+    assert owners.tolist() == [0, 0, 0, 1, 2]
+    places = [row.sources.offsets[row.sources.sequences == 1, 0].tolist() for row in rows[:3] if row.sources]
+    assert places == [list(range(0, 20, 2)), list(range(10, 30, 2)), list(range(20, 32, 2))]
+    assert [len(row) for row in rows[3:]] == [64, 64]
+
+
+def test_other_tasks_have_a_row_a_text(minilm: models.Network) -> None:
+    """However long it is."""
+    tokenizer = models.load_tokenizer(minilm)
+    texts = ["short", "long " * 1000]
+    rows, owners = tokenizer.encode_windows(texts)
+    assert [len(row) for row in rows] == [len(row) for row in tokenizer.encode(texts)]
+    assert owners.tolist() == [0, 1]
 
 
 def test_no_context_is_no_answer(tiny: Callable[..., Tiny]) -> None:
     """An empty context, beside one that is not."""
     answers = tiny("BertForQuestionAnswering").answer([("Who?", ""), ("Who?", "Ada")])
-    assert answers[0] == models.Span(text="", score=0.0, start=0, end=0)
+    assert answers[0] == models.Span(text="", score=0.0, start=0, end=0, no_answer=1.0)
     assert isinstance(answers[1], models.Span)
     assert answers[1].text == "Ada"
 

@@ -175,7 +175,7 @@ def test_missing_interpreter_is_said(fake_worker: MakeWorker) -> None:
         async with Pool([fake_worker(python="/nowhere/python")]):
             pass
 
-    with pytest.raises(StartError, match="/nowhere/python"):
+    with pytest.raises(EngineError, match="/nowhere/python"):
         asyncio.run(open_pool())
 
 

@@ -1,8 +1,6 @@
 """Workers in another Python environment, with the fake engine."""
 
 import asyncio
-import importlib.util
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,39 +13,11 @@ from pinstripe.engines import EngineReport
 from pinstripe.errors import EngineError
 from pinstripe.models import TokenBatch
 from pinstripe.pool import Pool, WorkerSpec
+from pinstripe.testing.bare_python import WORKER_NEEDS, make_bare_python
 
 MakeWorker = Callable[..., WorkerSpec]
-MakePython = Callable[..., str]
 
 _BATCH = TokenBatch(ids=np.ones((2, 8), np.int32), lengths=np.full(2, 8, np.int32))
-
-
-def _package(name: str) -> Path:
-    spec = importlib.util.find_spec(name)
-    assert spec is not None
-    assert spec.origin is not None
-    return Path(spec.origin).parent
-
-
-@pytest.fixture
-def bare_python(tmp_path: Path) -> MakePython:
-    """A maker of environments that have the named packages, and none but these."""
-
-    def make(*packages: str, startup: str = "") -> str:
-        """Return the interpreter; `startup` is code that runs in it before anything else."""
-        environment = tmp_path / "environment"
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
-        site = next(environment.glob("lib/python3*/site-packages"))
-        for name in packages:
-            directory = _package(name)
-            (site / name).symlink_to(directory)
-            if (libraries := directory.with_name(f"{name}.libs")).is_dir():  # what its extensions are linked to
-                (site / libraries.name).symlink_to(libraries)
-        (site / "pinstripe.pth").write_text(f"{_package('pinstripe').parent}\n" if "msgspec" in packages else "")
-        (site / "sitecustomize.py").write_text(startup)
-        return str(environment / "bin" / "python")
-
-    return make
 
 
 async def _run(spec: WorkerSpec) -> tuple[tuple[int, ...], EngineReport]:
@@ -56,25 +26,31 @@ async def _run(spec: WorkerSpec) -> tuple[tuple[int, ...], EngineReport]:
         return result.outputs["embedding"].shape, (await pool.evidence())[0].engine
 
 
-def test_msgspec_and_numpy_are_enough(fake_worker: MakeWorker, bare_python: MakePython) -> None:
+def test_msgspec_and_numpy_are_enough(fake_worker: MakeWorker, tmp_path: Path) -> None:
     """A worker runs, and reports, where neither tokenizers nor the hub's client nor the command line is installed."""
-    python = bare_python("msgspec", "numpy")
-    shape, report = asyncio.run(_run(fake_worker(python=python)))
+    python = make_bare_python(tmp_path / "bare")
+    shape, report = asyncio.run(_run(fake_worker(python=str(python))))
 
     assert shape == (2, 384)
     assert (report.engine, report.version) == ("fake", pinstripe.__version__)
 
 
 @pytest.mark.parametrize(
-    ("packages", "missing"), [((), "pinstripe"), (("msgspec",), "numpy")], ids=["nothing", "no-numpy"]
+    ("with_pinstripe", "packages", "missing"),
+    [(False, WORKER_NEEDS, "pinstripe"), (True, ("msgspec",), "numpy")],
+    ids=["no-pinstripe", "no-numpy"],
 )
 def test_what_is_missing_there_is_named(
-    packages: tuple[str, ...], missing: str, fake_worker: MakeWorker, bare_python: MakePython
+    with_pinstripe: bool,  # noqa: FBT001 - a parameter
+    packages: tuple[str, ...],
+    missing: str,
+    fake_worker: MakeWorker,
+    tmp_path: Path,
 ) -> None:
     """An environment without pinstripe, or half installed, is one line with the command that mends it."""
-    python = bare_python(*packages)
+    python = make_bare_python(tmp_path / "bare", packages, with_pinstripe=with_pinstripe)
     with pytest.raises(EngineError) as caught:
-        asyncio.run(_run(fake_worker(python=python)))
+        asyncio.run(_run(fake_worker(python=str(python))))
 
     assert str(caught.value) == (
         f"{python} cannot run pinstripe: it has no {missing}; "
@@ -82,22 +58,22 @@ def test_what_is_missing_there_is_named(
     )
 
 
-def test_another_protocol_is_refused(fake_worker: MakeWorker, bare_python: MakePython) -> None:
+def test_another_protocol_is_refused(fake_worker: MakeWorker, tmp_path: Path) -> None:
     """A worker of a later pinstripe says so, and what to do."""
     later = "import pinstripe.pool.messages as messages\nmessages.PROTOCOL_VERSION = 99\n"
-    python = bare_python("msgspec", "numpy", startup=later)
+    python = make_bare_python(tmp_path / "bare", startup=later)
     with pytest.raises(EngineError, match=r"the worker speaks protocol 99, .*one pinstripe version in both"):
-        asyncio.run(_run(fake_worker(python=python)))
+        asyncio.run(_run(fake_worker(python=str(python))))
 
 
-def test_messages_that_are_not_understood_are_refused(fake_worker: MakeWorker, bare_python: MakePython) -> None:
+def test_messages_that_are_not_understood_are_refused(fake_worker: MakeWorker, tmp_path: Path) -> None:
     """A worker that cannot even read the first message names the version to install."""
     other = "import pinstripe.pool.frames as frames\nfrom pinstripe.pool.messages import Ready\n"
     other += "keep = frames.FrameReader.__init__\n"
     other += "frames.FrameReader.__init__ = lambda self, kind: keep(self, Ready)\n"
-    python = bare_python("msgspec", "numpy", startup=other)
+    python = make_bare_python(tmp_path / "bare", startup=other)
     with pytest.raises(EngineError) as caught:
-        asyncio.run(_run(fake_worker(python=python)))
+        asyncio.run(_run(fake_worker(python=str(python))))
 
     assert f"does not understand this one's messages; run `{python} -m pip install" in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -102,7 +102,7 @@ def _numbers(answer: Answer) -> Iterable[Any]:
         case TokenClassification():
             yield [token.score for token in answer.tokens]
         case Span():
-            yield answer.score
+            yield [answer.score, answer.no_answer]
         case tuple():
             for filling in answer:
                 yield [candidate.score for candidate in filling.candidates]

@@ -14,13 +14,14 @@ from pinstripe.api.text_batch import Batch, TextBatch, batch_texts, prefetched, 
 from pinstripe.api.wanted import Wanted
 from pinstripe.configuration import BatchRule, Configuration
 from pinstripe.engines import Artefact, Precision
-from pinstripe.errors import UsageError, WorkerError
+from pinstripe.errors import BadTextError, UsageError, WorkerError
 from pinstripe.models import (
     Answer,
     Answers,
     Network,
     Overrides,
     Text,
+    better_answer,
     check_several,
     check_texts,
     make_answers,
@@ -158,7 +159,7 @@ class AsyncModel:
             own = [members[index] for index in batch.indices]
             found = await asyncio.to_thread(self.answers, result.outputs, batch.rows, own)
             for index, answer in zip(batch.indices, found, strict=True):
-                answers[index] = answer
+                answers[index] = better_answer(answers[index], answer)
 
         await self._run_texts(members, keep, prompt=prompt)
         return [answer for answer in answers if answer is not None]
@@ -229,7 +230,10 @@ class AsyncModel:
 
         def make(indices: NDArray[np.intp]) -> list[TextBatch]:
             last = indices[-1] == order[-1]
-            batches = self.batch_texts([texts[index] for index in indices], prompt=prompt, last=last)
+            try:
+                batches = self.batch_texts([texts[index] for index in indices], prompt=prompt, last=last)
+            except BadTextError as error:
+                raise BadTextError(int(indices[error.index]), error.reason) from None
             return [TextBatch(indices[batch.indices], batch.rows, batch.tokens) for batch in batches]
 
         async def next_part() -> list[TextBatch] | None:

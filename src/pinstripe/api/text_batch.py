@@ -27,7 +27,7 @@ class TextBatch:
     """Some of many texts, tokenized and padded.
 
     Attributes:
-        indices: Which texts these are.
+        indices: Which texts these are; a long context's text stands in several batches, see `Tokenizer.encode_windows`.
         rows: Token ids of each.
         tokens: The same, padded to one length.
     """
@@ -62,11 +62,11 @@ def batch_texts(
     Raises:
         UsageError: See `Tokenizer.encode`.
     """
-    rows = tokenizer.encode(texts, prompt=prompt, offsets=offsets)
+    rows, owners = tokenizer.encode_windows(texts, prompt=prompt, offsets=offsets)
     batches = []
-    for indices in make_batches([len(row) for row in rows], rule, last_for=last_for):
-        members = [rows[index] for index in indices]
-        batches.append(TextBatch(indices, members, tokenizer.pad(members)))
+    for places in make_batches([len(row) for row in rows], rule, last_for=last_for):
+        members = [rows[place] for place in places]
+        batches.append(TextBatch(owners[places], members, tokenizer.pad(members)))
     return batches
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,7 +16,7 @@ from pinstripe.bulk.prefix import prefix_digest
 from pinstripe.bulk.rows import Rows
 from pinstripe.bulk.survey import characters, fault
 from pinstripe.errors import TextError
-from pinstripe.models import Answer, Task, Text
+from pinstripe.models import Answer, Task, Text, better_answer
 from pinstripe.texts import BadLine, TextLine
 
 __all__ = ["Chunk", "ChunkBatch", "read_chunks"]
@@ -36,7 +37,7 @@ class Chunk:
         lines: The lines that hold the texts.
         checkpoint: Where the work stands when this chunk is written, but for the rows.
         last: Whether the file ends with it.
-        missing: Texts without a result.
+        missing: Results that are still to come: one a text, or for a long context one for each of its windows.
         vectors: float32 [texts, width], results of one width; None before the first, and for others.
         answers: Results of any other kind, by text.
     """
@@ -66,8 +67,15 @@ class Chunk:
 
     def keep_answers(self, indices: NDArray[np.intp], answers: list[Answer]) -> None:
         """Note results of some of its texts."""
-        self.answers.update(zip(indices.tolist(), answers, strict=True))
+        for index, answer in zip(indices.tolist(), answers, strict=True):
+            self.answers[index] = better_answer(self.answers.get(index), answer)
         self.missing -= len(indices)
+
+    def leave_out(self, index: int, reason: str) -> None:
+        """Skip one of its texts, which the tokenizer refused."""
+        line = self.lines.pop(index)
+        skipped = (*self.checkpoint.skipped, SkippedLine(line=line.number, reason=reason))
+        self.checkpoint = msgspec.structs.replace(self.checkpoint, skipped=skipped)
 
     def rows(self) -> Rows:
         """Return all results, in the order of the texts."""

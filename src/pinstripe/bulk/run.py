@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +17,7 @@ from pinstripe.bulk.output import check_job
 from pinstripe.bulk.sinks import check_task
 from pinstripe.bulk.survey import Survey, characters
 from pinstripe.bulk.workspace import Workspace
+from pinstripe.errors import BadTextError, TextError
 from pinstripe.pool import BatchResult
 
 __all__ = ["Progress", "Summary", "run_bulk"]
@@ -159,32 +160,43 @@ class _Run:
         chunk = await asyncio.to_thread(next, self._chunks, None)
         if chunk is None:
             return None
-        if not chunk.lines:  # all of them bad
+        batches = await asyncio.to_thread(self._make_batches, chunk)
+        if not batches:  # all lines are bad
             self._done.put_nowait(chunk)
-            return []
-        return await asyncio.to_thread(self._make_batches, chunk)
+        return batches
 
     def _make_batches(self, chunk: Chunk) -> list[ChunkBatch]:
-        batches = self._model.batch_texts(chunk.texts, prompt=self._job.prompt, last=chunk.last)
+        while True:
+            try:
+                batches = self._model.batch_texts(chunk.texts, prompt=self._job.prompt, last=chunk.last)
+                break
+            except BadTextError as error:
+                if self._job.bad_lines == "refuse":
+                    line = chunk.lines[error.index].number
+                    raise TextError(f"line {line} of {self._job.source} is bad: it {error.reason}") from None
+                chunk.leave_out(error.index, f"it {error.reason}")
+        chunk.missing = sum(len(batch.indices) for batch in batches)
         return [ChunkBatch(batch.indices, batch.rows, batch.tokens, chunk) for batch in batches]
 
     async def _keep(self, batch: ChunkBatch, result: BatchResult) -> None:
         chunk = batch.chunk
         if self._as_vectors:
+            new = set(batch.indices.tolist())
             chunk.keep_vectors(batch.indices, next(iter(result.outputs.values())))
         else:
             texts = [chunk.lines[index].text for index in batch.indices]
             answers = await asyncio.to_thread(self._model.answers, result.outputs, batch.rows, texts)
+            new = set(batch.indices.tolist()) - chunk.answers.keys()
             chunk.keep_answers(batch.indices, answers)
-        self._count(batch)
+        self._count(batch, new)
         if not chunk.missing:
             self._done.put_nowait(chunk)
 
-    def _count(self, batch: ChunkBatch) -> None:
-        self.progress.texts += len(batch.indices)
+    def _count(self, batch: ChunkBatch, new: Collection[int]) -> None:
+        self.progress.texts += len(new)
         self.progress.tokens += batch.tokens.tokens
         self.progress.padded_tokens += batch.tokens.ids.size
-        self.progress.characters += sum(characters(batch.chunk.lines[index].text) for index in batch.indices)
+        self.progress.characters += sum(characters(batch.chunk.lines[index].text) for index in new)
         self._on_progress(self.progress)
 
     async def _write(self) -> None:

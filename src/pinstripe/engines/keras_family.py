@@ -58,8 +58,6 @@ class KerasFamily:
     text_head: TextHead
     fill_mask: FillMaskHead
     token_types: bool = True
-    positions_from_ids: bool = False
-    """Whether positions count from `pad_token_id + 1`, and padding ids inside a text are left out of the count."""
     projection: str | None = None
     """Dense layer between embeddings and encoder, where they may differ in width."""
     shared_layers: bool = False
@@ -76,7 +74,6 @@ _ROBERTA: Final = KerasFamily(
     fill_mask=FillMaskHead(
         "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", ("lm_head.bias", "lm_head.decoder.bias"), "gelu"
     ),
-    positions_from_ids=True,
 )
 FAMILIES: Final = {
     "albert": KerasFamily(

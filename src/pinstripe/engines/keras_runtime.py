@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from pinstripe.engines.importing import import_library
 from pinstripe.errors import EngineError
+from pinstripe.machine import read_isa
 
 __all__ = ["DISTRIBUTIONS", "EXTRA", "KerasRuntime", "start_keras"]
 
@@ -53,12 +54,15 @@ def start_keras(*, threads: int | None, onednn: bool) -> KerasRuntime:
         onednn: Whether oneDNN's kernels take the place of TensorFlow's own.
 
     Raises:
-        EngineError: A library is missing or broken, Keras runs on another backend, or a setting cannot take effect any
-            more, since this process uses TensorFlow already.
+        EngineError: A library is missing or broken, the CPU lacks AVX, Keras runs on another backend, or a setting
+            cannot take effect any more, since this process uses TensorFlow already.
     """
     for variable in _MATH_MODE_VARIABLES:
         if os.environ.get(variable, "STRICT").upper() not in {"STRICT", "FP32", ""}:
             raise EngineError(f"{variable}={os.environ[variable]} computes float32 in less; unset it")
+    isa = read_isa()
+    if "sse2" in isa and "avx" not in isa:  # x86; its import would abort, and end the process
+        raise EngineError("TensorFlow needs a CPU with AVX, which this one lacks; choose another engine")
     runtime = _imported(onednn=onednn)
     if (backend := runtime.keras.backend.backend()) != "tensorflow":
         raise EngineError(f"Keras runs on {backend} in this process; start another one, with KERAS_BACKEND=tensorflow")

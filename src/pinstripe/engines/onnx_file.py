@@ -37,11 +37,13 @@ class OnnxNode:
         operator: Such as `MatMul`.
         inputs: Names of its inputs.
         outputs: Names of its outputs.
+        integers: Its attributes that are whole numbers; those of 0 may be absent.
     """
 
     operator: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    integers: dict[str, int]
 
 
 def read_tensors(path: Path) -> Iterator[OnnxTensor]:
@@ -65,17 +67,24 @@ def read_nodes(path: Path) -> Iterator[OnnxNode]:
     """
     for graph in _messages(_mapped(path), 7):
         for node in _messages(graph, 1):
-            names: dict[int, list[str]] = {1: [], 2: [], 4: []}
-            for number, value in _fields(node):
-                if number in names and isinstance(value, memoryview):
-                    names[number].append(_text(value))
-            yield OnnxNode("".join(names[4]), tuple(names[1]), tuple(names[2]))
+            yield _node(node)
 
 
 def _mapped(path: Path) -> memoryview:
     with path.open("rb") as file:
         # The map ends with the last view of it, which an error may hold on to: closing it here could fail.
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _node(node: memoryview) -> OnnxNode:
+    """Return what the fields input (1), output (2), op_type (4) and attribute (5: name 1, i 3) say."""
+    inputs, outputs, operators = ([_text(name) for name in _messages(node, number)] for number in (1, 2, 4))
+    integers = {}
+    for attribute in _messages(node, 5):
+        fields = dict(_fields(attribute))
+        if isinstance(value := fields.get(3), int):
+            integers[_text(b"".join(_messages(attribute, 1)))] = value
+    return OnnxNode("".join(operators), tuple(inputs), tuple(outputs), integers)
 
 
 def _tensor(tensor: memoryview) -> OnnxTensor:

@@ -3,16 +3,18 @@
 from pathlib import Path
 from typing import Final
 
-from pinstripe.engines.onnx_file import read_nodes, read_tensors
+from pinstripe.engines.onnx_file import OnnxNode, read_nodes, read_tensors
 from pinstripe.engines.products import Products
 from pinstripe.engines.weights import ONNX_TYPES
+from pinstripe.errors import EngineError
 
 __all__ = ["read_onnx_products"]
 
 _PRODUCTS: Final = ("MatMul", "Gemm", "Attention", "Conv")
 """Parts of the names of operators that multiply by a matrix, fused ones too (ONNX Runtime's ContribOperators.md)."""
-_PRECISIONS: Final = {"uint8": "int8"}
-"""By the type of the weights, where they are named differently: the kernels take signed and unsigned ones."""
+_BY_BLOCKS: Final = "MatMulNBits"
+"""Keeps weights of 2 to 8 bits in bytes; at accuracy level 4 it rounds activations to int8, else it widens weights."""
+_INT8_LEVEL: Final = 4
 
 
 def read_onnx_products(path: Path) -> Products:
@@ -22,7 +24,17 @@ def read_onnx_products(path: Path) -> Products:
 
     Args:
         path: The `.onnx` file; its subgraphs are left out.
+
+    Raises:
+        EngineError: The file is damaged.
     """
+    try:
+        return _products(path)
+    except (OSError, ValueError, IndexError) as error:
+        raise EngineError(f"{path} is damaged: {error}; delete that directory, and it will be made again") from error
+
+
+def _products(path: Path) -> Products:
     weights = {
         tensor.name: ONNX_TYPES[tensor.data_type]
         for tensor in read_tensors(path)
@@ -34,5 +46,13 @@ def read_onnx_products(path: Path) -> Products:
         if types and node.operator == "DequantizeLinear":
             weights |= dict.fromkeys(node.outputs, "float32")
         elif types and any(part in node.operator for part in _PRODUCTS):
-            products[_PRECISIONS.get(types[0], types[0])] += 1
+            products[_precision(node, types[0])] += 1
     return products
+
+
+def _precision(node: OnnxNode, weights: str) -> str:
+    if node.operator != _BY_BLOCKS:
+        return "int8" if weights == "uint8" else weights  # the kernels take unsigned ones, too
+    if (bits := node.integers.get("bits", 4)) != 8:  # noqa: PLR2004 - bits of an int8
+        return f"int{bits}"
+    return "int8" if node.integers.get("accuracy_level") == _INT8_LEVEL else "float32"

@@ -86,7 +86,10 @@ class OnnxRuntime:
         products = read_onnx_products(optimized)
         check_products(products, request.precision, str(path))
         before = _thread_ids()
-        session = _session(library, optimized, _session_options(library, options, request.threads))
+        try:
+            session = _session(library, optimized, _session_options(library, options, request.threads))
+        except EngineError as error:
+            raise EngineError(f"{error}; delete that directory, and it will be made again") from error
         # The calling thread computes too. Onnxruntime cannot be asked, but its pool is complete at this point.
         threads = len(_thread_ids() - before) + 1
         if request.threads not in (None, threads):

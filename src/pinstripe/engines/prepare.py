@@ -35,7 +35,7 @@ from pinstripe.models import USUAL_GRAPHS, Network, artefact_candidates
 __all__ = ["prepare"]
 
 _SUFFIXES: Final[dict[GraphFormat, str]] = {"onnx": ".onnx", "openvino": ".xml"}
-_EXPORT_VERSION: Final = 1
+_EXPORT_VERSION: Final = 2
 """Part of the cache's key: raised when the exporter writes something else. Library versions are not part of it, so that
 an export is found in an environment without torch; they are recorded in its `export.json`."""
 _QUANTIZE_VERSION: Final = 1

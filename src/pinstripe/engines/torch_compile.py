@@ -2,6 +2,8 @@
 
 from typing import ClassVar
 
+import msgspec
+
 from pinstripe.engines.importing import import_library
 from pinstripe.engines.options import NoOptions, checked_options
 from pinstripe.engines.protocol import ArtefactFormat, EngineReport, LoadRequest, Precision
@@ -27,7 +29,7 @@ class TorchCompile:
     precisions: ClassVar[tuple[Precision, ...]] = ("float32", "bfloat16", "int8")
     distributions: ClassVar[tuple[str, ...]] = ("torch", "transformers")
     extra: ClassVar[str] = "torch"
-    options_type: ClassVar[type[NoOptions]] = NoOptions
+    options_type: ClassVar[type[msgspec.Struct]] = NoOptions
 
     def load(self, request: LoadRequest) -> TorchModel:
         """Compile transformers' model for the task, or load it from the cache; see `Engine.load`. No options.

@@ -1,6 +1,7 @@
 """A network as a library that inductor compiled, made once and kept in the cache."""
 
 import hashlib
+import warnings
 import zipfile
 from importlib import metadata
 from pathlib import Path
@@ -79,7 +80,8 @@ def _compile(torch: Any, module: Any, request: LoadRequest, directory: Path) -> 
     }
     try:
         # Intermediate files, among them a copy of the weights, go when it is done.
-        with torch.no_grad(), fresh_cache(dir=str(directory)):
+        with torch.no_grad(), fresh_cache(dir=str(directory)), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what torch calls inside itself
             exported = torch.export.export(module, inputs, dynamic_shapes=(dims, dims, dims)[: len(inputs)])
             path = str(directory / f"{_MODEL}.pt2")
             torch._inductor.aoti_compile_and_package(exported, package_path=path, inductor_configs=options)  # noqa: SLF001 - documented by this name

@@ -43,7 +43,7 @@ class TorchEager:
     precisions: ClassVar[tuple[Precision, ...]] = ("float32", "bfloat16", "int8")
     distributions: ClassVar[tuple[str, ...]] = ("torch", "transformers")
     extra: ClassVar[str] = "torch"
-    options_type: ClassVar[type[TorchEagerOptions]] = TorchEagerOptions
+    options_type: ClassVar[type[msgspec.Struct]] = TorchEagerOptions
 
     def load(self, request: LoadRequest) -> TorchModel:
         """Load transformers' model for the task; see `Engine.load` and `TorchEagerOptions`."""

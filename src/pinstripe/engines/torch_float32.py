@@ -37,7 +37,9 @@ def set_fpmath(torch: Any, fpmath: Fpmath = "strict") -> None:
     torch.set_float32_matmul_precision(wanted)
     if fpmath == "bf16" and not _rounds_to_bfloat16(torch):
         torch.set_float32_matmul_precision("highest")
-        raise EngineError("fpmath=bf16 has no effect, oneDNN multiplies float32 as it is on this CPU; use fpmath=strict")
+        raise EngineError(
+            "fpmath=bf16 has no effect, oneDNN multiplies float32 as it is on this CPU; use fpmath=strict"
+        )
 
 
 def _rounds_to_bfloat16(torch: Any) -> bool:

@@ -18,7 +18,6 @@ def example_inputs(torch: Any, network: Network, size: int, length: int) -> tupl
     mask = (torch.arange(length) < lengths[:, None]).long()
     ids = torch.randint(1, network.vocab_size, (size, length), generator=generator)
     ids = (network.pad_token_id + ids * mask) % network.vocab_size
-    inputs = (ids, mask)
-    if network.type_vocab_size > 1:
-        inputs += (torch.randint(0, network.type_vocab_size, (size, length), generator=generator),)
-    return inputs
+    if network.type_vocab_size < 2:  # noqa: PLR2004 - one type is none
+        return ids, mask
+    return ids, mask, torch.randint(0, network.type_vocab_size, (size, length), generator=generator)

@@ -74,7 +74,9 @@ def pack_linears(torch: Any, module: Any) -> int:
 def _packed_linear(torch: Any) -> type[Any]:
     # The operators that inductor calls for frozen weights. They are not public: torch has no public way in eager mode,
     # `torch.utils.mkldnn` converts the activations as well.
-    pack, multiply = torch.ops.mkldnn._reorder_linear_weight, torch.ops.mkldnn._linear_pointwise  # noqa: SLF001 - see above
+    operators = torch.ops.mkldnn
+    pack = operators._reorder_linear_weight.default  # noqa: SLF001 - see above
+    multiply = operators._linear_pointwise.default  # noqa: SLF001 - see above
 
     class PackedLinear(torch.nn.Module):  # type: ignore[misc] # the base is only known at run time
         def __init__(self, linear: Any) -> None:

@@ -64,9 +64,11 @@ def load_module(network: Network, *, dtype: Literal["float32", "bfloat16"] = "fl
     Raises:
         EngineError: As `load_network`.
     """
-    torch = import_library("torch", extra="torch")
-    model, task = load_network(network, dtype=dtype), network.task
+    model = load_network(network, dtype=dtype)
+    return _as_module(import_library("torch", extra="torch"), model, network.task)
 
+
+def _as_module(torch: Any, model: Any, task: Task) -> Any:
     class Module(torch.nn.Module):  # type: ignore[misc] # the base is only known at run time
         def __init__(self) -> None:
             super().__init__()

@@ -15,8 +15,8 @@ def load_precise_module(torch: Any, request: LoadRequest) -> Any:
     """Return the network's module as `load_module` does, its weights in the request's precision.
 
     In bfloat16 all of them are. In int8 those of linear layers are quantized by output channel, and their inputs by
-    token as they come, both symmetrically (torchao's `Int8DynamicActivationInt8WeightConfig`), so that a text's result
-    does not depend on its neighbours; the rest is float32.
+    token as they come, both symmetrically (torchao's `Int8DynamicActivationInt8WeightConfig`), so that no text takes
+    its scale from a neighbour; the rest is float32.
 
     Raises:
         EngineError: As `load_module`, or torchao is missing.

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
+import msgspec
+
 from pinstripe.engines.importing import import_library, one_line
 from pinstripe.engines.options import NoOptions, checked_options
 from pinstripe.engines.protocol import ArtefactFormat, EngineReport, LoadRequest, Precision
@@ -40,7 +42,7 @@ class TorchScript:
     precisions: ClassVar[tuple[Precision, ...]] = ("float32", "bfloat16")
     distributions: ClassVar[tuple[str, ...]] = ("torch", "transformers")
     extra: ClassVar[str] = "torch"
-    options_type: ClassVar[type[NoOptions]] = NoOptions
+    options_type: ClassVar[type[msgspec.Struct]] = NoOptions
 
     def load(self, request: LoadRequest) -> TorchModel:
         """Load transformers' model for the task and trace it; see `Engine.load`. There are no options."""

@@ -199,7 +199,9 @@ def _tokens(
     parts = tokens
     if network.aggregation != "simple":
         inner = tokenizer.inside_words(row, single)[own].tolist()
-        parts = join_words(single, tokens, scores, inner, network.labels, network.aggregation)
+        parts = join_words(
+            single, tokens, scores=scores, inner=inner, labels=network.labels, strategy=network.aggregation
+        )
     return TokenClassification(tokens=tokens, entities=group_entities(single, parts))
 
 

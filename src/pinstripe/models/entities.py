@@ -53,6 +53,7 @@ def group_entities(text: str, tokens: Sequence[Entity]) -> tuple[Entity, ...]:
 def join_words(
     text: str,
     tokens: Sequence[Entity],
+    *,
     scores: NDArray[np.float32],
     inner: Sequence[bool],
     labels: Sequence[str],
@@ -75,9 +76,7 @@ def join_words(
         judged = _of_a_word(scores[first:stop], strategy)
         best = int(judged.argmax())
         start, end = tokens[first].start, tokens[stop - 1].end
-        words.append(
-            Entity(label=labels[best], score=float(judged[best]), text=text[start:end], start=start, end=end)
-        )
+        words.append(Entity(label=labels[best], score=float(judged[best]), text=text[start:end], start=start, end=end))
     return tuple(words)
 
 
@@ -85,7 +84,8 @@ def _of_a_word(scores: NDArray[np.float32], strategy: Aggregation) -> NDArray[np
     if strategy == "average":
         mean: NDArray[np.float32] = scores.mean(axis=0)
         return mean
-    return scores[scores.max(axis=1).argmax() if strategy == "max" else 0]
+    chosen: NDArray[np.float32] = scores[scores.max(axis=1).argmax() if strategy == "max" else 0]
+    return chosen
 
 
 def _kind(label: str) -> str:

@@ -210,7 +210,9 @@ def _stride(task: Task, max_tokens: int, overrides: Overrides) -> int:
         return min(max_tokens // 2, _USUAL_STRIDE)
     if 0 <= asked < max_tokens:
         return asked
-    raise ModelError(f"stride {asked} was asked for, but windows have {max_tokens} tokens; choose 0 to {max_tokens - 1}")
+    raise ModelError(
+        f"stride {asked} was asked for, but windows have {max_tokens} tokens; choose 0 to {max_tokens - 1}"
+    )
 
 
 def _activation(files: _Files, task: Task, overrides: Overrides) -> Activation:

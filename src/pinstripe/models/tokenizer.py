@@ -134,10 +134,11 @@ class Tokenizer:
             raise UsageError("the text was encoded without offsets; call Tokenizer.encode with offsets=True")
         places = zip(row.ids.tolist(), row.sources.offsets.tolist(), strict=True)
         if getattr(self._backend.model, "continuing_subword_prefix", None):
-            inner = [len(self._backend.id_to_token(token_id)) != end - start for token_id, (start, end) in places]
+            inner = [len(self._backend.id_to_token(one) or "") != end - start for one, (start, end) in places]
         else:
             inner = [start > 0 and " " not in text[start - 1 : start + 1] for _, (start, _) in places]
-        return np.array(inner, dtype=np.bool_) & (row.ids != self._unknown_id)
+        known: NDArray[np.bool_] = row.ids != (-1 if self._unknown_id is None else self._unknown_id)
+        return np.array(inner, dtype=np.bool_) & known
 
     def pad(self, rows: Sequence[EncodedText], sequence_length: int | None = None) -> TokenBatch:
         """Return texts as one batch, padded on the right.

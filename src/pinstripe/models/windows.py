@@ -17,15 +17,15 @@ def cut_windows(row: EncodedText, limit: int, stride: int) -> list[EncodedText]:
             half of the room.
 
     Returns:
-        At least one row, or none if the question leaves no room at all.
+        At least one row, or none if the question leaves no room at all, or there is no context.
     """
     if row.sources is None:
         raise ValueError("windows are cut of a row that has its sources")
     context = np.flatnonzero(row.sources.sequences == 1)
-    first, stop = int(context[0]), int(context[-1]) + 1
-    room = limit - (len(row) - (stop - first))
-    if room < 1:
+    room = limit - (len(row) - len(context))
+    if room < 1 or not len(context):
         return []
+    first, stop = int(context[0]), int(context[-1]) + 1
     step = room - (stride if stride < room else room // 2)
     starts = range(first, max(first + 1, stop - room + step), step)
     return [_window(row, row.sources, np.r_[0:first, at : min(at + room, stop), stop : len(row)]) for at in starts]

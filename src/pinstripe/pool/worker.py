@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pinstripe.engines import EngineReport, LoadedModel, engine
 from pinstripe.errors import PinstripeError, UsageError
-from pinstripe.models import Head, Network, TokenBatch, make_head
+from pinstripe.models import Head, Network, TokenBatch, check_batch, make_head
 from pinstripe.pool.frames import FrameReader, array_headers, encode_frame
 from pinstripe.pool.messages import (
     PROTOCOL_VERSION,
@@ -63,6 +63,7 @@ class _Worker:
 
     def __init__(self, start: StartWorker) -> None:
         self._cpus = frozenset(start.cpus)
+        self._network = start.load.network
         self._head: Head | None = make_head(start.load.network) if start.output == "task" else None
         began_ns = time.monotonic_ns()
         self._model: LoadedModel = engine(start.engine).load(start.load)
@@ -90,6 +91,7 @@ class _Worker:
 
     def run(self, batch: TokenBatch) -> tuple[dict[str, NDArray[Any]], int]:
         """Return results by name, and the nanoseconds of the forward pass."""
+        check_batch(batch, self._network)
         began_ns = time.monotonic_ns()
         output = self._model.forward(batch)
         engine_ns = time.monotonic_ns() - began_ns

@@ -1,4 +1,4 @@
-"""Small random models of the families of encoders, saved by transformers: for tests of engines, and the table of them."""
+"""Small random models of the families of encoders, saved by transformers."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +21,7 @@ _DISENTANGLED: Final = {"relative_attention": True, "position_biased_input": Fal
 FAMILIES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "albert": ("Albert", {"embedding_size": 16}),
     "bert": ("Bert", {}),
-    # As the published models of version 2 and 3 differ: a convolution, and buckets of positions with shared projections.
+    # As the published models of version 2 and 3 differ: a convolution; buckets of positions with shared projections.
     "deberta-v2": ("DebertaV2", _DISENTANGLED | {"type_vocab_size": 0, "conv_kernel_size": 3, "conv_act": "gelu"}),
     "deberta-v3": (
         "DebertaV2",

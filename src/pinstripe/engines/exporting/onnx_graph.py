@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Final
 
+from pinstripe.engines.exporting.position_buckets import bucket_tables
 from pinstripe.engines.exporting.traceable import import_torch, make_traceable
 from pinstripe.engines.importing import import_library
 from pinstripe.models import Network
@@ -26,7 +27,7 @@ def write_onnx(network: Network, path: Path) -> None:
     axes = {name: {0: "batch", 1: "sequence"} for name in (*traceable.example, *traceable.outputs)}
     if network.one_result_a_text:
         axes["logits"] = {0: "batch"}
-    with torch.inference_mode():
+    with torch.inference_mode(), bucket_tables(network, traceable):
         # The tracing exporter: its graphs ran 10 to 15 % faster in onnxruntime 1.32 than those of the newer one
         # (MiniLM, one thread, 1x128 and 8x32 tokens), since more of their nodes are fused. Above 2 GB it writes the
         # weights to files of their own.

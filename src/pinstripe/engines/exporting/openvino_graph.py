@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from pinstripe.engines.exporting.position_buckets import bucket_tables
 from pinstripe.engines.exporting.traceable import import_torch, make_traceable
 from pinstripe.engines.importing import one_line
 from pinstripe.engines.openvino import import_openvino
@@ -21,7 +22,7 @@ def write_openvino(network: Network, path: Path) -> None:
     """
     torch, openvino = import_torch(), import_openvino()
     traceable = make_traceable(network)
-    with torch.inference_mode():
+    with torch.inference_mode(), bucket_tables(network, traceable):
         graph = openvino.convert_model(traceable.module, example_input=traceable.example)
     for output, name in zip(graph.outputs, traceable.outputs, strict=True):
         output.get_tensor().set_names({name})

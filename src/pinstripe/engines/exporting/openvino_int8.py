@@ -27,7 +27,7 @@ def write_int8_openvino(network: Network, source: Path, target: Path, calibratio
         ExecutionError: The file cannot be written.
     """
     openvino = import_openvino()
-    nncf = import_library("nncf", extra="openvino")
+    nncf = import_library("nncf", extra="export")
     graph = openvino.Core().read_model(str(source))
     if calibration is None:
         graph = nncf.compress_weights(graph, mode=nncf.CompressWeightsMode.INT8_SYM)
