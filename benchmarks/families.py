@@ -116,14 +116,22 @@ def page(cells: Sequence[Cell]) -> str:
             [c.precision for c in cells if (c.engine, c.family, c.fault) == (name, family, None)] for name in engines
         ]
         lines.append(f"| {family} | {' | '.join(', '.join(row) or 'no' for row in runs)} |")
-    faults: dict[tuple[str, str], list[str]] = {}
-    for cell in cells:
-        if cell.fault is not None:
-            faults.setdefault((cell.engine, cell.fault), []).append(f"{cell.family} {cell.precision}")
-    lines += ["", *(f"- {name}, {', '.join(where)}: {fault}" for (name, fault), where in faults.items())]
+    lines += ["", *_faults(cells), ""]
     versions = dict.fromkeys(f"{cell.engine} {cell.version}" for cell in cells if cell.version)
     made = f"{datetime.now(UTC):%Y-%m-%d}, transformers {metadata.version('transformers')}, {', '.join(versions)}"
-    return "\n".join([*lines, "", f"Made on {made}."])
+    return "\n".join([*lines, f"Made on {made}."])
+
+
+def _faults(cells: Sequence[Cell]) -> list[str]:
+    """Return a line for each fault; engines that have it for the same families share one."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for cell in cells:
+        if cell.fault is not None:
+            places.setdefault((cell.fault, cell.engine), []).append(f"{cell.family} {cell.precision}")
+    engines: dict[tuple[str, str], list[str]] = {}
+    for (fault, name), where in places.items():
+        engines.setdefault((fault, ", ".join(where)), []).append(name)
+    return [f"- {', '.join(names)}; {where}: {fault}" for (fault, where), names in engines.items()]
 
 
 def chosen_engines(wanted: Sequence[str], pythons: dict[str, str]) -> list[str]:

@@ -20,7 +20,9 @@ __all__ = ["build_once", "cache_directory"]
 
 _WAIT_LIMIT_S: Final = 45 * 60.0
 """For another process that builds the same; longer than any build may take (an export is stopped after 30 minutes)."""
-_POLL_S: Final = 0.2
+_SILENT_S: Final = 2.0
+"""A wait that is not worth a word, such as that of instances that start together."""
+_POLL_S: Final = 0.05
 
 
 def cache_directory() -> Path:
@@ -34,7 +36,7 @@ def cache_directory() -> Path:
 def build_once(directory: Path, build: Callable[[Path], None]) -> Path:
     """Return `directory`, building it first if it does not exist; only one of several concurrent callers builds.
 
-    The others wait, and log a warning that says for whom. What a builder that was killed left behind is removed.
+    The others wait, and after 2 s log a warning that says for whom. What a builder that was killed left behind is removed.
 
     Args:
         directory: Final place; either absent or complete at any time, also after a crash.
@@ -76,14 +78,16 @@ def _lock(directory: Path) -> Iterator[None]:
     """Hold the lock on building a directory; the kernel takes it back from a process that ends."""
     path = directory.with_name(f".{directory.name}.lock")
     with path.open("a+") as file:  # which keeps the holder's name
-        if not _locked(file):
-            logging.getLogger(__name__).warning("waiting for %s, which makes %s", _holder(path), directory)
-            end_s = time.monotonic() + _WAIT_LIMIT_S
-            while not _locked(file):
-                if time.monotonic() > end_s:
-                    message = f"{_holder(path)} has been making {directory} for {_WAIT_LIMIT_S / 60:.0f} minutes"
-                    raise ExecutionError(f"{message}; stop it, or set PINSTRIPE_CACHE to another place")
-                time.sleep(_POLL_S)
+        began_s, said = time.monotonic(), False
+        while not _locked(file):
+            waited_s = time.monotonic() - began_s
+            if waited_s > _WAIT_LIMIT_S:
+                message = f"{_holder(path)} has been making {directory} for {_WAIT_LIMIT_S / 60:.0f} minutes"
+                raise ExecutionError(f"{message}; stop it, or set PINSTRIPE_CACHE to another place")
+            if waited_s > _SILENT_S and not said:
+                logging.getLogger(__name__).warning("waiting for %s, which makes %s", _holder(path), directory)
+                said = True
+            time.sleep(_POLL_S)
         file.truncate(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()}")
         file.flush()

@@ -28,17 +28,32 @@ _FLOAT32_MODELS = (
     "xlm-roberta-embedding",
 )
 _REDUCED_MODELS = ("minilm", "bert-question-answering", "distilbert-embedding")
+# By default these are only compared with transformers, in test_families.py, and the heads in test_agreement.py.
+_SLOW_MODELS = frozenset(
+    {
+        "albert-embedding",
+        "bert-token-classification",
+        "deberta-v2-embedding",
+        "deberta-v3-embedding",
+        "electra-embedding",
+        "mpnet-embedding",
+        "xlm-roberta-embedding",
+    }
+)
 
 
 def _subjects() -> list[Any]:
-    """Return all of engine, precision and model; those are slow that compile for long."""
+    """Return all of engine, precision and model."""
     subjects = []
     for name in engine_names():
         if name == "fake" or name.startswith("tf-"):  # TensorFlow has an environment and tests of its own
             continue
         for precision in engine(name).precisions:
             for model in _FLOAT32_MODELS if precision == "float32" else _REDUCED_MODELS:
-                quick = name != "torch-compile" or (precision, model) == ("float32", "distilbert-embedding")
+                compiled = name == "torch-compile"  # takes 15 to 60 s a model
+                quick = (
+                    (precision, model) == ("float32", "distilbert-embedding") if compiled else model not in _SLOW_MODELS
+                )
                 marks = () if quick else (pytest.mark.slow,)
                 subjects.append(pytest.param((name, precision, model), marks=marks, id=f"{name}-{precision}-{model}"))
     return subjects

@@ -153,7 +153,7 @@ def test_optimized_once_and_mapped(
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     plain = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    given = {
+    given: dict[str, Any] = {
         "input_ids": batch.ids,
         "attention_mask": batch.attention_mask(),
         "token_type_ids": np.zeros_like(batch.ids),

@@ -148,7 +148,7 @@ def test_calibration_is_part_of_the_key(network: Network, tmp_path: Path) -> Non
     assert made[0] == made[2]
     assert made[0].path != made[1].path
     assert made[0].calibration == _calibration(0).digest
-    model = _load(made[0], network, **_STATIC)
+    model = _load(made[0], network, "int8", **_STATIC)
     assert model.report().settings["products"] == "1 in int8"
     assert model.report().settings["DYNAMIC_QUANTIZATION_GROUP_SIZE"] == "0"
 

@@ -50,6 +50,7 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # compilers share the CPUs with other tests
 def test_one_compilation_serves_everything(
     tiny: Callable[[str], Network], cache: Path, compilations: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -74,6 +75,7 @@ def test_one_compilation_serves_everything(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # compilers share the CPUs with other tests
 def test_loading_needs_no_compiler(tiny: Callable[[str], Network], cache: Path) -> None:
     """What is in the cache runs where there is no compiler; what is not is refused."""
     network = tiny("bert-embedding")
@@ -97,6 +99,7 @@ print(model.forward(make_batch(network, 5)).shape)
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # compilers share the CPUs with other tests
 def test_int8_and_precisions_do_not_mix(
     tiny: Callable[[str], Network], cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

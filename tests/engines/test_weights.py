@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinstripe.engines.weights import check_float32_weights, weight_types
+from pinstripe.engines.weights import check_float32_weights, graph_digest, weight_types
 from pinstripe.errors import EngineError
 
 
@@ -133,3 +133,22 @@ def test_openvino_types(tmp_path: Path) -> None:
     _save_ir(path, np.ones((64, 64), np.int8), compress=False)
     with pytest.raises(EngineError, match="int8 weights"):
         check_float32_weights(path, rounded=True)
+
+
+def test_digest_of_all_files(tmp_path: Path) -> None:
+    """Weights outside of the graph's file count, and its name and place do not."""
+    onnx = pytest.importorskip("onnx")
+
+    def save(directory: str, value: float) -> Path:
+        (tmp_path / directory).mkdir()
+        path = tmp_path / directory / "model.onnx"
+        model = _onnx_model(np.full((40, 40), value, np.float32))
+        onnx.save(model, path, save_as_external_data=True, location="weights.data")
+        return path
+
+    one, other, same = save("one", 1.0), save("other", 2.0), save("same", 1.0)
+    assert one.read_bytes() == other.read_bytes()
+    assert graph_digest(one) == graph_digest(same) != graph_digest(other)
+    (tmp_path / "one" / "weights.data").unlink()
+    with pytest.raises(EngineError, match=r"model\.onnx cannot be read as a model: .*weights\.data"):
+        graph_digest(one)

@@ -69,9 +69,11 @@ def accuracy(
 ) -> None:
     """Compare the outputs of an engine and a precision with those of float32, on real text.
 
-    The floor: cosines of at least 0.99 in the mean and 0.97 for the 1st percentile (or, with --pairs, a Spearman that
-    falls by at most 0.005); for other tasks 99 % equal labels or answers, or a rank correlation of 0.99. A text has to
-    keep that alone and among longer ones, too. Below the floor the command says so, and exits with 0 unless --check.
+    The floor: for embeddings, cosines of 0.99 in the mean and 0.97 in the 1st
+    percentile, or with --pairs a Spearman that falls by at most 0.005; for
+    other tasks 99 % equal labels or answers, or a rank correlation of 0.99.
+    A text has to keep that among longer ones, too. Below the floor the
+    command says so, and still exits with 0 unless --check is given.
 
     Example: pinstripe accuracy sentence-transformers/all-MiniLM-L6-v2 --engine openvino --precision bfloat16
     """

@@ -1,6 +1,5 @@
 """The file that an engine loads: the model's own, or one exported or quantized once and kept in the cache."""
 
-import hashlib
 import os
 import subprocess
 import sys
@@ -28,7 +27,7 @@ from pinstripe.engines.exporting.result import damaged_files
 from pinstripe.engines.options import read_options
 from pinstripe.engines.precision import check_precision
 from pinstripe.engines.protocol import Artefact, Engine, GraphEngine, OptionValue, Precision, Quantization
-from pinstripe.engines.weights import check_float32_weights, weight_types
+from pinstripe.engines.weights import check_float32_weights, graph_digest, weight_types
 from pinstripe.errors import EngineError, ExecutionError
 from pinstripe.models import USUAL_GRAPHS, Network, artefact_candidates
 
@@ -116,7 +115,7 @@ class _Preparation:
         if path is not None and (quantization == "none" or weight_types(path) & _INT8):
             return Artefact(format=self.format, path=str(path), origin="model")
         if path is not None:
-            source, key = path, f"{self.network.fingerprint}-{_digest(path)}"
+            source, key = path, f"{self.network.fingerprint}-{graph_digest(path)}"
         else:
             source = self._exported()
             key = source.parent.name
@@ -180,16 +179,6 @@ class _Preparation:
         verb = "export" if isinstance(request, ExportRequest) else "quantize"
         what = f"cannot {verb} {self.network.name} to {self.format} with {self.python}"
         _run_exporting(self.python, directory, what)
-
-
-def _digest(graph: Path) -> str:
-    """Return a digest of a graph's file, and of its weights' for OpenVINO."""
-    digest = hashlib.sha256()
-    for path in (graph, graph.with_suffix(".bin")):
-        if path.is_file():
-            with path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-    return digest.hexdigest()[:32]
 
 
 def _is_float32(path: Path) -> bool:
