@@ -85,7 +85,8 @@ def test_waiting_names_the_builder(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever waits is told for which process, and gives up after the limit."""
-    monkeypatch.setattr("pinstripe.cache._WAIT_LIMIT_S", 0.3)
+    monkeypatch.setattr("pinstripe.cache._SILENT_S", 0.1)
+    monkeypatch.setattr("pinstripe.cache._WAIT_LIMIT_S", 0.4)
     with (
         builder_of(tmp_path / "thing") as builder,
         caplog.at_level(logging.WARNING),
