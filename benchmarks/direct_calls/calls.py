@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pinstripe.engines import LoadRequest
 from pinstripe.engines.importing import import_library
 from pinstripe.engines.openvino import import_openvino
-from pinstripe.engines.torch_compiling import compiled_package
+from pinstripe.engines.pytorch.compiling import compiled_package
 
 __all__ = ["DIRECT_CALLS", "Call"]
 

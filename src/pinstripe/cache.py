@@ -36,7 +36,8 @@ def cache_directory() -> Path:
 def build_once(directory: Path, build: Callable[[Path], None]) -> Path:
     """Return `directory`, building it first if it does not exist; only one of several concurrent callers builds.
 
-    The others wait, and after 2 s log a warning that says for whom. What a builder that was killed left behind is removed.
+    The others wait, and after 2 s log a warning that says for whom. What a builder that was killed left behind is
+    removed.
 
     Args:
         directory: Final place; either absent or complete at any time, also after a crash.

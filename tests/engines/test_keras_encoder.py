@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from pinstripe.engines import Artefact, LoadRequest, engine, keras_runtime
-from pinstripe.engines.keras_checkpoint import Checkpoint
-from pinstripe.engines.keras_encoder import read_encoder
+from pinstripe.engines.keras.checkpoint import Checkpoint
+from pinstripe.engines.keras.encoder import read_encoder
 from pinstripe.engines.tf_xla import rounded_up
 from pinstripe.errors import EngineError
 from pinstripe.models import Network

@@ -17,7 +17,7 @@ from pinstripe.cache import cache_directory
 from pinstripe.engines import Artefact, LoadRequest, engine, prepare
 from pinstripe.engines.exporting.making import export
 from pinstripe.engines.exporting.request import ExportRequest
-from pinstripe.engines.torch_network import load_network
+from pinstripe.engines.pytorch.network import load_network
 from pinstripe.errors import EngineError, ExecutionError
 from pinstripe.models import Network
 from pinstripe.testing.engine_conformance import make_batch

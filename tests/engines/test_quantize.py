@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pinstripe.cache import cache_directory
 from pinstripe.engines import Artefact, LoadedModel, LoadRequest, Precision, engine, prepare
 from pinstripe.engines.exporting.calibration import Calibration
-from pinstripe.engines.weights import weight_types
+from pinstripe.engines.graphs.weights import weight_types
 from pinstripe.errors import EngineError, ExecutionError
 from pinstripe.models import EncodedText, Network, TokenBatch
 from pinstripe.testing.engine_conformance import make_batch

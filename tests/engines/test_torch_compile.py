@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pinstripe.engines import Artefact, LoadRequest, Precision, engine
-from pinstripe.engines.torch_compiling import CompiledModel, compiled_package
+from pinstripe.engines.pytorch.compiling import CompiledModel, compiled_package
 from pinstripe.errors import EngineError, ExecutionError
 from pinstripe.models import Network
 from pinstripe.testing.engine_conformance import make_batch

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pinstripe.engines import Artefact, LoadedModel, LoadRequest, Precision, engine
 from pinstripe.engines.precision import has_bfloat16
-from pinstripe.engines.torch_linear import pack_linears
+from pinstripe.engines.pytorch.linear import pack_linears
 from pinstripe.errors import EngineError
 from pinstripe.machine import read_isa
 from pinstripe.models import Network, TokenBatch
@@ -206,7 +206,7 @@ def test_fpmath_without_effect() -> None:
     """On a CPU whose oneDNN keeps to float32, fpmath=bf16 is refused."""
     code = """
 import torch
-from pinstripe.engines.torch_float32 import set_fpmath
+from pinstripe.engines.pytorch.float32 import set_fpmath
 from pinstripe.errors import EngineError
 try:
     set_fpmath(torch, "bf16")

@@ -9,7 +9,7 @@ import pytest
 
 from pinstripe.engines import Artefact, LoadRequest, Precision, engine
 from pinstripe.engines.precision import has_bfloat16
-from pinstripe.engines.torch_checking import check_graph
+from pinstripe.engines.pytorch.checking import check_graph
 from pinstripe.errors import EngineError
 from pinstripe.machine import read_isa
 from pinstripe.models import Network

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinstripe.engines.weights import check_float32_weights, graph_digest, weight_types
+from pinstripe.engines.graphs.weights import check_float32_weights, graph_digest, weight_types
 from pinstripe.errors import EngineError
 
 

@@ -77,3 +77,14 @@ def test_progress_starts_the_count_anew() -> None:
     patience.progress()
 
     assert patience.tick(0.5) == 0.5
+
+
+def test_an_engine_that_compiles_shapes_gets_time_for_each_new_one() -> None:
+    """XLA takes seconds to minutes when a batch has a shape it has not seen; afterwards it is as quick as others."""
+    patience = Patience(compiles_shapes=True)
+    patience.learn(_batch(1, 8), 10_000_000)
+
+    assert patience.limit_s(_batch(1, 8)) < 60
+    assert patience.limit_s(_batch(1, 9)) >= 60
+    patience.learn(_batch(1, 9), 10_000_000)
+    assert patience.limit_s(_batch(1, 9)) < 60

@@ -9,14 +9,22 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pinstripe.engines.compiled import compiled_directory
-from pinstripe.engines.graph import GraphInputs, output_names, stack_outputs
+from pinstripe.engines.graphs.compiled import compiled_directory
+from pinstripe.engines.graphs.inputs import GraphInputs, output_names, stack_outputs
+from pinstripe.engines.graphs.onnx_products import read_onnx_products
+from pinstripe.engines.graphs.products import Products, check_products, computed_precision, describe_products
+from pinstripe.engines.graphs.weights import check_float32_weights, graph_digest
 from pinstripe.engines.importing import import_library, one_line
-from pinstripe.engines.onnx_products import read_onnx_products
 from pinstripe.engines.options import checked_options, read_options
-from pinstripe.engines.products import Products, check_products, computed_precision, describe_products
-from pinstripe.engines.protocol import ArtefactFormat, EngineReport, LoadRequest, OptionValue, Precision, Quantization
-from pinstripe.engines.weights import check_float32_weights, graph_digest
+from pinstripe.engines.protocol import (
+    ArtefactFormat,
+    Compiling,
+    EngineReport,
+    LoadRequest,
+    OptionValue,
+    Precision,
+    Quantization,
+)
 from pinstripe.errors import EngineError
 from pinstripe.machine import read_isa
 from pinstripe.models import TokenBatch
@@ -68,6 +76,7 @@ class OnnxRuntime:
     distributions: ClassVar[tuple[str, ...]] = ("onnxruntime",)
     extra: ClassVar[str] = "onnxruntime"
     options_type: ClassVar[type[msgspec.Struct]] = OnnxRuntimeOptions
+    compiles: ClassVar[Compiling] = "never"
 
     def quantization(self, precision: Precision, options: Mapping[str, OptionValue]) -> Quantization:
         """Return `dynamic` for int8; see `GraphEngine.quantization`."""

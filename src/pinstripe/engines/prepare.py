@@ -24,10 +24,10 @@ from pinstripe.engines.exporting.request import (
     Request,
 )
 from pinstripe.engines.exporting.result import damaged_files
+from pinstripe.engines.graphs.weights import check_float32_weights, graph_digest, weight_types
 from pinstripe.engines.options import read_options
 from pinstripe.engines.precision import check_precision
 from pinstripe.engines.protocol import Artefact, Engine, GraphEngine, OptionValue, Precision, Quantization
-from pinstripe.engines.weights import check_float32_weights, graph_digest, weight_types
 from pinstripe.errors import EngineError, ExecutionError
 from pinstripe.models import USUAL_GRAPHS, Network, artefact_candidates
 

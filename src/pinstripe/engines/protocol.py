@@ -12,6 +12,7 @@ from pinstripe.models import Network, TokenBatch
 __all__ = [
     "Artefact",
     "ArtefactFormat",
+    "Compiling",
     "Engine",
     "EngineReport",
     "GraphEngine",
@@ -24,6 +25,8 @@ __all__ = [
 
 Precision = Literal["float32", "bfloat16", "int8"]
 """Of the matrix products with weights: int8 multiplies 8-bit integers and leaves the rest to float32 or bfloat16."""
+Compiling = Literal["never", "loading", "shapes"]
+"""Never for minutes; when a network is first loaded; whenever a batch has another number of texts or length."""
 Quantization = Literal["none", "dynamic", "weights", "static"]
 """How a graph's file is quantized before an engine loads it: not at all; weights by channel, with activations quantized
 as they come, written into the graph (`dynamic`) or left to the engine (`weights`); or activations by fixed scales that
@@ -121,6 +124,8 @@ class Engine(Protocol):
     """Extra of pinstripe that installs them."""
     options_type: ClassVar[type[msgspec.Struct]]
     """Its options, each with a default."""
+    compiles: ClassVar[Compiling]
+    """When it may take minutes to compile the network, and not be hung."""
 
     def load(self, request: LoadRequest) -> LoadedModel:
         """Load a network.

@@ -6,10 +6,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pinstripe.engines.keras_model import KerasModel, KerasOptions, load_keras
-from pinstripe.engines.keras_runtime import DISTRIBUTIONS, EXTRA
+from pinstripe.engines.keras.model import KerasModel, KerasOptions, load_keras
+from pinstripe.engines.keras.runtime import DISTRIBUTIONS, EXTRA
 from pinstripe.engines.options import checked_options
-from pinstripe.engines.protocol import ArtefactFormat, LoadRequest, Precision
+from pinstripe.engines.protocol import ArtefactFormat, Compiling, LoadRequest, Precision
 from pinstripe.models import Network
 
 __all__ = ["TfEager"]
@@ -24,6 +24,7 @@ class TfEager:
     distributions: ClassVar[tuple[str, ...]] = DISTRIBUTIONS
     extra: ClassVar[str] = EXTRA
     options_type: ClassVar[type[msgspec.Struct]] = KerasOptions
+    compiles: ClassVar[Compiling] = "never"
 
     def load(self, request: LoadRequest) -> KerasModel:
         """Load a network; see `Engine.load` and `KerasOptions`."""

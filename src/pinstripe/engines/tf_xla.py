@@ -6,10 +6,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pinstripe.engines.keras_model import KerasModel, KerasOptions, load_keras
-from pinstripe.engines.keras_runtime import DISTRIBUTIONS, EXTRA
+from pinstripe.engines.keras.model import KerasModel, KerasOptions, load_keras
+from pinstripe.engines.keras.runtime import DISTRIBUTIONS, EXTRA
 from pinstripe.engines.options import checked_options
-from pinstripe.engines.protocol import ArtefactFormat, LoadRequest, Precision
+from pinstripe.engines.protocol import ArtefactFormat, Compiling, LoadRequest, Precision
 from pinstripe.engines.tf_graph import GraphCall
 from pinstripe.models import Network
 
@@ -40,6 +40,7 @@ class TfXla:
     distributions: ClassVar[tuple[str, ...]] = DISTRIBUTIONS
     extra: ClassVar[str] = EXTRA
     options_type: ClassVar[type[msgspec.Struct]] = XlaOptions
+    compiles: ClassVar[Compiling] = "shapes"
 
     def load(self, request: LoadRequest) -> KerasModel:
         """Load a network; see `Engine.load` and `XlaOptions`. Each new shape takes seconds to compile."""

@@ -6,12 +6,12 @@ import msgspec
 
 from pinstripe.engines.importing import import_library
 from pinstripe.engines.options import NoOptions, checked_options
-from pinstripe.engines.protocol import ArtefactFormat, EngineReport, LoadRequest, Precision
-from pinstripe.engines.torch_compiling import CompiledModel, compiled_package
-from pinstripe.engines.torch_float32 import set_fpmath
-from pinstripe.engines.torch_model import TorchModel
-from pinstripe.engines.torch_report import make_report
-from pinstripe.engines.torch_threads import set_threads
+from pinstripe.engines.protocol import ArtefactFormat, Compiling, EngineReport, LoadRequest, Precision
+from pinstripe.engines.pytorch.compiling import CompiledModel, compiled_package
+from pinstripe.engines.pytorch.float32 import set_fpmath
+from pinstripe.engines.pytorch.model import TorchModel
+from pinstripe.engines.pytorch.report import make_report
+from pinstripe.engines.pytorch.threads import set_threads
 
 __all__ = ["TorchCompile"]
 
@@ -30,6 +30,7 @@ class TorchCompile:
     distributions: ClassVar[tuple[str, ...]] = ("torch", "transformers")
     extra: ClassVar[str] = "torch"
     options_type: ClassVar[type[msgspec.Struct]] = NoOptions
+    compiles: ClassVar[Compiling] = "loading"
 
     def load(self, request: LoadRequest) -> TorchModel:
         """Compile transformers' model for the task, or load it from the cache; see `Engine.load`. No options.

@@ -6,13 +6,13 @@ import msgspec
 
 from pinstripe.engines.importing import import_library
 from pinstripe.engines.options import checked_options
-from pinstripe.engines.protocol import ArtefactFormat, EngineReport, LoadRequest, Precision
-from pinstripe.engines.torch_float32 import Fpmath, set_fpmath
-from pinstripe.engines.torch_linear import Gemm, choose_gemm, pack_linears
-from pinstripe.engines.torch_model import TorchModel
-from pinstripe.engines.torch_precision import load_precise_module, read_precision
-from pinstripe.engines.torch_report import make_report
-from pinstripe.engines.torch_threads import set_threads
+from pinstripe.engines.protocol import ArtefactFormat, Compiling, EngineReport, LoadRequest, Precision
+from pinstripe.engines.pytorch.float32 import Fpmath, set_fpmath
+from pinstripe.engines.pytorch.linear import Gemm, choose_gemm, pack_linears
+from pinstripe.engines.pytorch.model import TorchModel
+from pinstripe.engines.pytorch.precision import load_precise_module, read_precision
+from pinstripe.engines.pytorch.report import make_report
+from pinstripe.engines.pytorch.threads import set_threads
 from pinstripe.errors import EngineError
 
 __all__ = ["TorchEager", "TorchEagerOptions"]
@@ -44,6 +44,7 @@ class TorchEager:
     distributions: ClassVar[tuple[str, ...]] = ("torch", "transformers")
     extra: ClassVar[str] = "torch"
     options_type: ClassVar[type[msgspec.Struct]] = TorchEagerOptions
+    compiles: ClassVar[Compiling] = "never"
 
     def load(self, request: LoadRequest) -> TorchModel:
         """Load transformers' model for the task; see `Engine.load` and `TorchEagerOptions`."""

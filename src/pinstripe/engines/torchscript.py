@@ -14,14 +14,14 @@ import msgspec
 
 from pinstripe.engines.importing import import_library, one_line
 from pinstripe.engines.options import NoOptions, checked_options
-from pinstripe.engines.protocol import ArtefactFormat, EngineReport, LoadRequest, Precision
-from pinstripe.engines.torch_checking import check_graph
-from pinstripe.engines.torch_float32 import set_fpmath
-from pinstripe.engines.torch_inputs import example_inputs
-from pinstripe.engines.torch_model import TorchModel
-from pinstripe.engines.torch_precision import load_precise_module
-from pinstripe.engines.torch_report import make_report
-from pinstripe.engines.torch_threads import set_threads
+from pinstripe.engines.protocol import ArtefactFormat, Compiling, EngineReport, LoadRequest, Precision
+from pinstripe.engines.pytorch.checking import check_graph
+from pinstripe.engines.pytorch.float32 import set_fpmath
+from pinstripe.engines.pytorch.inputs import example_inputs
+from pinstripe.engines.pytorch.model import TorchModel
+from pinstripe.engines.pytorch.precision import load_precise_module
+from pinstripe.engines.pytorch.report import make_report
+from pinstripe.engines.pytorch.threads import set_threads
 from pinstripe.errors import EngineError
 from pinstripe.models import Network
 
@@ -43,6 +43,7 @@ class TorchScript:
     distributions: ClassVar[tuple[str, ...]] = ("torch", "transformers")
     extra: ClassVar[str] = "torch"
     options_type: ClassVar[type[msgspec.Struct]] = NoOptions
+    compiles: ClassVar[Compiling] = "loading"
 
     def load(self, request: LoadRequest) -> TorchModel:
         """Load transformers' model for the task and trace it; see `Engine.load`. There are no options."""

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from pinstripe.engines import engine
 from pinstripe.engines.other_python import explain_end
 from pinstripe.errors import EngineError, StartError, WorkerDiedError, WorkerError, WorkerHungError
 from pinstripe.models import TokenBatch
@@ -71,7 +72,7 @@ class Instance(asyncio.Protocol):
         self._reader: FrameReader[FromWorker] = FrameReader(FromWorker)
         self._loaded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._reports: deque[asyncio.Future[Report]] = deque()
-        self._patience = Patience()
+        self._patience = Patience(compiles_shapes=engine(spec.engine).compiles == "shapes")
         self._ids = itertools.count()
         self._verdict: WorkerError | None = None
         self._closing = False

@@ -22,7 +22,7 @@ __all__ = [
     "ToWorker",
 ]
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 """Raised with every incompatible change: parent and worker may be installed in two Python environments."""
 
 Output = Literal["task", "raw"]

@@ -26,7 +26,9 @@ class Patience:
     in which the worker may have been as well; of such a gap only `_LONGEST_TICK_S` count.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, compiles_shapes: bool = False) -> None:
+        """Begin without knowledge; `compiles_shapes` if every new shape may take as long as the first batch."""
+        self._shapes: set[tuple[int, ...]] | None = set() if compiles_shapes else None
         # By size class: batches of up to 1, 2, 4, 8, … positions.
         self._ns_per_position: dict[int, deque[float]] = {}
         self._silent_s = 0.0
@@ -37,6 +39,8 @@ class Patience:
 
     def learn(self, batch: TokenBatch, duration_ns: int) -> None:
         """Note how long a batch took."""
+        if self._shapes is not None:
+            self._shapes.add(batch.ids.shape)
         recent = self._ns_per_position.setdefault(_size_class(batch), deque(maxlen=_REMEMBERED))
         recent.append(duration_ns / batch.ids.size)
 
@@ -51,7 +55,10 @@ class Patience:
     def limit_s(self, batch: TokenBatch) -> float:
         """Return how long the worker may be silent over this batch: max(10 s, 10 x predicted)."""
         predicted = self.predicted_s(batch)
-        return _FIRST_BATCH_S if predicted is None else min(_MOST_S, max(_LEAST_S, _FACTOR * predicted))
+        if predicted is None:
+            return _FIRST_BATCH_S
+        is_new = self._shapes is not None and batch.ids.shape not in self._shapes
+        return min(_MOST_S, max(_FIRST_BATCH_S if is_new else _LEAST_S, _FACTOR * predicted))
 
     def tick(self, elapsed_s: float) -> float:
         """Count a tick that took `elapsed_s`; return the seconds without progress."""

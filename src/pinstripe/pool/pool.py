@@ -7,6 +7,7 @@ from collections.abc import Coroutine, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
+from pinstripe.engines import engine
 from pinstripe.errors import ConfigurationError, PinstripeError, UsageError, WorkerError
 from pinstripe.models import TokenBatch
 from pinstripe.pool.evidence import InstanceEvidence, gather_evidence
@@ -24,6 +25,9 @@ _FIRST_BACK_OFF_S: Final = 0.5
 _LONGEST_BACK_OFF_S: Final = 30.0
 _MOST_DEATHS: Final = 6
 """Deaths in a row, without a batch in between, after which an instance is given up."""
+_LOAD_S: Final = 600.0
+_COMPILE_S: Final = 2700.0
+"""As long as others wait for the one that compiles, see `build_once`."""
 
 
 class Pool:
@@ -33,13 +37,16 @@ class Pool:
         suspended_s: Seconds in which this process seems to have been suspended since the pool was opened.
     """
 
-    def __init__(self, specs: Sequence[WorkerSpec], *, restart: bool = True, load_timeout_s: float = 600.0) -> None:
+    def __init__(
+        self, specs: Sequence[WorkerSpec], *, restart: bool = True, load_timeout_s: float | None = None
+    ) -> None:
         """Describe a pool; entering it as a context, or `open`, starts it.
 
         Args:
             specs: One worker each, at least one.
             restart: Whether a worker that ended is started again, with growing pauses; if not, its batches fail.
-            load_timeout_s: Time that a worker has to get ready.
+            load_timeout_s: Time that a worker has to get ready; None for 10 minutes, or 45 where the engine may compile
+                the network first.
 
         Raises:
             ConfigurationError: There is no specification.
@@ -135,7 +142,7 @@ class Pool:
         return await Instance.open(
             index,
             self._specs[index],
-            load_timeout_s=self._load_timeout_s,
+            load_timeout_s=self._load_timeout_s or _load_timeout_s(self._specs[index]),
             on_room=self._feed,
             on_death=self._mourn,
         )
@@ -249,3 +256,7 @@ class Pool:
         task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _load_timeout_s(spec: WorkerSpec) -> float:
+    return _LOAD_S if engine(spec.engine).compiles == "never" else _COMPILE_S

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pinstripe import __version__
 from pinstripe.engines.options import checked_options
-from pinstripe.engines.protocol import ArtefactFormat, EngineReport, LoadRequest, Precision
+from pinstripe.engines.protocol import ArtefactFormat, Compiling, EngineReport, LoadRequest, Precision
 from pinstripe.models import Network, TokenBatch
 
 __all__ = ["FakeEngine", "FakeOptions", "fake_network"]
@@ -58,7 +58,8 @@ class FakeEngine:
     precisions: ClassVar[tuple[Precision, ...]] = ("float32",)
     distributions: ClassVar[tuple[str, ...]] = ()
     extra: ClassVar[str] = ""
-    options_type: ClassVar[type[FakeOptions]] = FakeOptions
+    options_type: ClassVar[type[msgspec.Struct]] = FakeOptions
+    compiles: ClassVar[Compiling] = "never"
 
     def load(self, request: LoadRequest) -> "_FakeModel":
         """Load nothing; see `Engine.load` and `FakeOptions`."""

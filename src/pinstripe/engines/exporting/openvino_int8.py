@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pinstripe.engines.exporting.calibration import read_batches
 from pinstripe.engines.exporting.openvino_graph import save_openvino
-from pinstripe.engines.graph import GraphInputs
+from pinstripe.engines.graphs.inputs import GraphInputs
 from pinstripe.engines.importing import import_library
 from pinstripe.engines.openvino import import_openvino
 from pinstripe.models import Network

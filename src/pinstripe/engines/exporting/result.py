@@ -14,8 +14,8 @@ class ExportResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """About a graph that was made.
 
     Attributes:
-        max_abs_difference: Largest difference from the output of torch, or of the float32 graph it was quantized from, on
-            padded batches of random ids.
+        max_abs_difference: Largest difference from the output of torch, or of the float32 graph it was quantized from,
+            on padded batches of random ids.
         versions: Versions of the distributions that took part, by name.
         file_bytes: Size of each file of the export, by name.
     """

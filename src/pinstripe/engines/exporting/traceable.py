@@ -8,7 +8,7 @@ import numpy as np
 
 from pinstripe.cache import cache_directory
 from pinstripe.engines.importing import import_library
-from pinstripe.engines.torch_network import load_network
+from pinstripe.engines.pytorch.network import load_network
 from pinstripe.errors import EngineError
 from pinstripe.models import Network, TokenBatch
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from pinstripe.engines.importing import import_library
 from pinstripe.engines.protocol import LoadRequest, Precision
-from pinstripe.engines.torch_network import load_module
+from pinstripe.engines.pytorch.network import load_module
 from pinstripe.errors import EngineError
 
 __all__ = ["load_precise_module", "read_precision"]

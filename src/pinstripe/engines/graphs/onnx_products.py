@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Final
 
-from pinstripe.engines.onnx_file import OnnxNode, read_nodes, read_tensors
-from pinstripe.engines.products import Products
-from pinstripe.engines.weights import ONNX_TYPES
+from pinstripe.engines.graphs.onnx_file import OnnxNode, read_nodes, read_tensors
+from pinstripe.engines.graphs.products import Products
+from pinstripe.engines.graphs.weights import ONNX_TYPES
 from pinstripe.errors import EngineError
 
 __all__ = ["read_onnx_products"]

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from pinstripe.engines.onnx_file import read_tensors
+from pinstripe.engines.graphs.onnx_file import read_tensors
 from pinstripe.errors import EngineError
 
 __all__ = ["ONNX_TYPES", "check_float32_weights", "graph_digest", "weight_types"]

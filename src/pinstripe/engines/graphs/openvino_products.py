@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from pinstripe.engines.products import Products
+from pinstripe.engines.graphs.products import Products
 
 __all__ = ["read_openvino_products"]
 

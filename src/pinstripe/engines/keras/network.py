@@ -5,9 +5,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pinstripe.engines.keras_checkpoint import Checkpoint
-from pinstripe.engines.keras_encoder import Encoder
-from pinstripe.engines.keras_family import KerasActivation
+from pinstripe.engines.keras.checkpoint import Checkpoint
+from pinstripe.engines.keras.encoder import Encoder
+from pinstripe.engines.keras.family import KerasActivation
 from pinstripe.models import Network, first_position
 
 __all__ = ["build_network"]

@@ -8,10 +8,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pinstripe.engines.keras_checkpoint import Checkpoint
-from pinstripe.engines.keras_encoder import read_encoder
-from pinstripe.engines.keras_network import build_network
-from pinstripe.engines.keras_runtime import KerasRuntime, start_keras
+from pinstripe.engines.keras.checkpoint import Checkpoint
+from pinstripe.engines.keras.encoder import read_encoder
+from pinstripe.engines.keras.network import build_network
+from pinstripe.engines.keras.runtime import KerasRuntime, start_keras
 from pinstripe.engines.protocol import Engine, EngineReport, LoadRequest
 from pinstripe.models import Network, TokenBatch, first_position
 

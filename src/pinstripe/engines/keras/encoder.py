@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pinstripe.engines.keras_family import FAMILIES, KerasActivation, KerasFamily
+from pinstripe.engines.keras.family import FAMILIES, KerasActivation, KerasFamily
 from pinstripe.errors import EngineError
 from pinstripe.models import Network
 from pinstripe.models.files import read_json

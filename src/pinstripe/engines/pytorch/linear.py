@@ -4,7 +4,7 @@ import platform
 from typing import Any, Final, Literal, NamedTuple
 
 from pinstripe.engines.protocol import Precision
-from pinstripe.engines.torch_float32 import Fpmath
+from pinstripe.engines.pytorch.float32 import Fpmath
 from pinstripe.errors import EngineError
 
 __all__ = ["EffectiveGemm", "Gemm", "choose_gemm", "pack_linears"]

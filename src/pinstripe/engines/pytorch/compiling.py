@@ -10,9 +10,9 @@ from typing import Any, Final
 from pinstripe.cache import build_once, cache_directory
 from pinstripe.engines.importing import one_line
 from pinstripe.engines.protocol import LoadRequest
-from pinstripe.engines.torch_checking import check_graph
-from pinstripe.engines.torch_inputs import example_inputs
-from pinstripe.engines.torch_precision import load_precise_module, read_precision
+from pinstripe.engines.pytorch.checking import check_graph
+from pinstripe.engines.pytorch.inputs import example_inputs
+from pinstripe.engines.pytorch.precision import load_precise_module, read_precision
 from pinstripe.errors import EngineError, ExecutionError
 from pinstripe.machine import read_isa
 

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from pinstripe.engines.importing import one_line
 from pinstripe.engines.protocol import LoadRequest, Precision
-from pinstripe.engines.torch_inputs import example_inputs
+from pinstripe.engines.pytorch.inputs import example_inputs
 from pinstripe.errors import EngineError
 
 __all__ = ["check_graph"]

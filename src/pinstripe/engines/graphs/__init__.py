@@ -1,0 +1,1 @@
+"""What the engines that load an exported graph share."""
