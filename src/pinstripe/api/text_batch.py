@@ -46,6 +46,7 @@ def batch_texts(
     rule: BatchRule,
     *,
     prompt: str | None = None,
+    truncate: bool = True,
     offsets: bool = False,
     last_for: int | None = None,
 ) -> list[TextBatch]:
@@ -56,13 +57,14 @@ def batch_texts(
         texts: Texts or pairs of texts.
         rule: How to batch.
         prompt: See `Tokenizer.encode`.
+        truncate: See `Tokenizer.encode`.
         offsets: See `Tokenizer.encode`.
         last_for: See `make_batches`.
 
     Raises:
         UsageError: See `Tokenizer.encode`.
     """
-    rows, owners = tokenizer.encode_windows(texts, prompt=prompt, offsets=offsets)
+    rows, owners = tokenizer.encode_windows(texts, prompt=prompt, truncate=truncate, offsets=offsets)
     batches = []
     for places in make_batches([len(row) for row in rows], rule, last_for=last_for):
         members = [rows[place] for place in places]

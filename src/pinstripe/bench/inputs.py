@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from pinstripe.configuration import BatchRule
@@ -70,10 +69,7 @@ def tokenize(network: Network, texts: Sequence[Text]) -> TokenizedTexts:
     except ModelError as error:
         raise ModelError(f"{network.name} cannot read texts: {error}; or measure fixed lengths with --seq") from error
     rows = tokenizer.encode(texts)
-    full = [text for text, row in zip(texts, rows, strict=True) if len(row) == network.max_tokens]
-    # A text that has just as many tokens as the model takes was not cut: one more would then still not be needed.
-    longer = load_tokenizer(replace(network, max_tokens=network.max_tokens + 1)).encode(full) if full else []
-    return TokenizedTexts(rows=tuple(rows), cut=sum(len(row) > network.max_tokens for row in longer), pad=tokenizer.pad)
+    return TokenizedTexts(rows=tuple(rows), cut=sum(row.cut for row in rows), pad=tokenizer.pad)
 
 
 def split_batch(batch: TokenBatch, parts: int) -> list[TokenBatch]:

@@ -35,6 +35,7 @@ class Progress:
         texts: Texts done in this one.
         tokens: Their real tokens.
         padded_tokens: Tokens computed for them, padding included.
+        cut: How many of the texts had more tokens than the model takes, and were cut.
         characters: Characters of all texts done, those kept included.
     """
 
@@ -42,6 +43,7 @@ class Progress:
     texts: int = 0
     tokens: int = 0
     padded_tokens: int = 0
+    cut: int = 0
     characters: int = 0
 
 
@@ -54,6 +56,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         instances: Number of instances.
         texts: Texts in the output.
         resumed: How many of them an earlier start had done.
+        cut: Texts of this start that had more tokens than the model takes, and were cut.
         skipped: Lines without a text.
         seconds: Time that this start worked on texts, from the first to the last, writing included.
         texts_per_s: Texts of this start, by that time; None if it had nothing left to do.
@@ -66,6 +69,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     instances: int
     texts: int
     resumed: int
+    cut: int
     skipped: tuple[SkippedLine, ...]
     seconds: float
     texts_per_s: float | None
@@ -110,6 +114,7 @@ async def run_bulk(model: AsyncModel, job: BulkJob, found: Survey, on_progress: 
         instances=model.configuration.instances,
         texts=checkpoint.rows,
         resumed=done.kept,
+        cut=done.cut,
         skipped=tuple(skipped),
         seconds=seconds,
         texts_per_s=done.texts / seconds if done.texts else None,
@@ -196,6 +201,7 @@ class _Run:
         self.progress.texts += len(new)
         self.progress.tokens += batch.tokens.tokens
         self.progress.padded_tokens += batch.tokens.ids.size
+        self.progress.cut += sum(row.cut for row in batch.rows)
         self.progress.characters += sum(characters(batch.chunk.lines[index].text) for index in new)
         self._on_progress(self.progress)
 

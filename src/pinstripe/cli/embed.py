@@ -60,6 +60,13 @@ def embed(
     prompt: Annotated[
         str | None, typer.Option(help="Prompt of the model to put before each text.", show_default="its default")
     ] = None,
+    truncate: Annotated[
+        bool,
+        typer.Option(
+            "--truncate/--no-truncate",
+            help="Cut texts that have more tokens than the model takes; else such a line is bad.",
+        ),
+    ] = True,
     bad_lines: Annotated[str, typer.Option(help="Lines that hold no text: refuse the file, or skip them.")] = "refuse",
     force: Annotated[
         bool,
@@ -103,6 +110,7 @@ def embed(
         batching=BatchRule(tokens=token_budget) if token_budget else None,
         revision=revision,
         overrides=read_overrides(override) if override else None,
+        truncate=truncate,
     )
     screen = standard_error()
     started = time.monotonic()
@@ -202,6 +210,8 @@ def _lines(summary: "Summary", job: "BulkJob", total_s: float) -> list[str]:
     if summary.texts_per_s and summary.tokens_per_s and summary.padding_fraction is not None:
         rates = f"{summary.texts_per_s:,.0f} texts/s, {summary.tokens_per_s:,.0f} tokens/s"
         lines.append(f"{rates}, {summary.padding_fraction:.1%} padding, once the model was ready")
+    if summary.cut:
+        lines.append(f"{_counted(summary.cut, 'text')} had more tokens than the model takes, and were cut")
     if summary.skipped:
         named = "; ".join(f"line {one.line}: {one.reason}" for one in summary.skipped[:_NAMED])
         more = ", …" if len(summary.skipped) > _NAMED else ""

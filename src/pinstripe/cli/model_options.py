@@ -19,8 +19,8 @@ OverrideOption = Annotated[
     list[str] | None,
     typer.Option(
         "--override",
-        help="Correct what the model's files say: task, pooling (mean, cls, …), dense, max_tokens, prompts.NAME; "
-        "may be repeated.",
+        help="Correct what the model's files say: task, pooling (mean, cls, …), dense, max_tokens, dimensions, "
+        "prompts.NAME, aggregation, stride; may be repeated.",
         metavar="NAME=VALUE",
     ),
 ]

@@ -84,12 +84,12 @@ class Tokenizer:
         ]
 
     def encode_windows(
-        self, texts: Sequence[Text], *, prompt: str | None = None, offsets: bool = False
+        self, texts: Sequence[Text], *, prompt: str | None = None, truncate: bool = True, offsets: bool = False
     ) -> tuple[list[EncodedText], NDArray[np.intp]]:
         """Return what `encode` does, but a context that is too long for question answering as several rows.
 
         Each holds the question and a part of the context, which overlap by `Network.stride` tokens. A question that
-        leaves no room for any is cut, and its context with it.
+        leaves no room for any is cut, and its context with it, whatever `truncate` says.
 
         Returns:
             The rows, and the index of the text that each is of; those of one text follow each other. For answers of
@@ -100,7 +100,7 @@ class Tokenizer:
             BadTextError: Likewise.
         """
         if self._network.task != "question-answering":
-            return self.encode(texts, prompt=prompt, offsets=offsets), np.arange(len(texts))
+            return self.encode(texts, prompt=prompt, truncate=truncate, offsets=offsets), np.arange(len(texts))
         rows, owners = [], []
         for index, row in enumerate(self.encode(texts, prompt=prompt, offsets=True)):
             windows = [] if len(row) < self._network.max_tokens else self._windows(texts[index], prompt)
@@ -213,10 +213,11 @@ class Tokenizer:
                 f"has the token {token} with id {highest}, {self._network.name} takes 0 to "
                 f"{self._network.vocab_size - 1}; use the model's own tokenizer, or leave the text out",
             )
+        cut = bool(encoding.overflowing)
         if encoding.n_sequences < 2 or self._network.type_vocab_size < 2:  # noqa: PLR2004 - one text; one type
-            return EncodedText(ids)
+            return EncodedText(ids, cut=cut)
         type_ids = np.array(encoding.type_ids, dtype=np.int32)
-        return EncodedText(ids, type_ids if type_ids.any() else None)
+        return EncodedText(ids, type_ids if type_ids.any() else None, cut=cut)
 
 
 def _with_prompt(prefix: str, text: Text, index: int) -> Text:

@@ -34,11 +34,13 @@ class EncodedText:
         ids: int32 [tokens].
         type_ids: int32 [tokens] token types, or None for all 0.
         sources: Which characters the tokens stand for, where that was asked for.
+        cut: Whether the text had more tokens than the model takes.
     """
 
     ids: NDArray[np.int32]
     type_ids: NDArray[np.int32] | None = None
     sources: TokenSources | None = None
+    cut: bool = False
 
     def __len__(self) -> int:
         """Number of tokens."""
