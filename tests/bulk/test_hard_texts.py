@@ -94,3 +94,28 @@ def test_long_contexts(embed: Embed, write_texts: WriteTexts, tmp_path: Path) ->
     assert spans[1].no_answer == min(span.no_answer for span in spans[3:])
     found = [(row["result"]["text"], row["result"]["start"], row["result"]["end"]) for row in rows]
     assert found == [(span.text, span.start, span.end) for span in spans[:3]]
+
+
+def test_texts_that_are_too_long(embed: Embed, tmp_path: Path, write_texts: WriteTexts) -> None:
+    """They are cut, and counted; or bad lines, named by number, if they are not to be cut."""
+    model = make_tiny_model(tmp_path / "short", max_position_embeddings=64)
+    # A letter is a token, and there are [CLS] and [SEP].
+    texts = write_texts(["near", "n" * 62, "n" * 63, "far"])
+    cut = embed(_plan(model), texts, "-o", "cut.jsonl", "--json")
+    refused = embed(_plan(model), texts, "-o", "refused.jsonl", "--no-truncate")
+    skipped = embed(_plan(model), texts, "-o", "skipped.jsonl", "--no-truncate", "--bad-lines", "skip", "--json")
+
+    assert json.loads(cut.stdout)["cut"] == 1
+    assert refused.returncode == 2
+    assert "line 3 of" in refused.stderr
+    assert "has 65 tokens, the limit is 64" in refused.stderr
+    assert [one["line"] for one in json.loads(skipped.stdout)["skipped"]] == [3]
+
+
+def test_a_text_that_is_too_long_for_a_program(tmp_path: Path) -> None:
+    """With truncate=False the call fails with the text's index; without, the text is cut."""
+    model = make_tiny_model(tmp_path / "short", max_position_embeddings=64)
+    with pinstripe.open(_plan(model), truncate=False) as strict, pytest.raises(BadTextError, match="the limit is 64"):
+        strict.encode(["near", "near " * 200])
+    with pinstripe.open(_plan(model)) as lenient:
+        assert lenient.encode(["near", "near " * 200]).shape[0] == 2

@@ -29,7 +29,7 @@ def test_names() -> None:
 
 def test_unknown_name() -> None:
     """An unknown name is refused with those that there are."""
-    with pytest.raises(EngineError, match=r"'onyx'.*fake, onnxruntime, openvino, torch-eager"):
+    with pytest.raises(EngineError, match=r"'onyx'.*fake, onnxruntime, openvino, tf-eager, .*, torchscript"):
         engine("onyx")
 
 
@@ -84,7 +84,7 @@ def test_broken_library(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"), [("torch", "torch-eager"), ("onnx", "onnxruntime"), ("openvno", "openvino")]
+    ("said", "meant"), [("torch", "torch-compile or torch-eager or torchscript"), ("onnx", "onnxruntime"), ("openvno", "openvino")]
 )
 def test_a_near_name_is_suggested(said: str, meant: str) -> None:
     """A part of a name, or a slip, is answered with the engine that was probably meant."""

@@ -35,7 +35,7 @@ def engine(name: str) -> Engine:
     """
     if name not in _ENGINES:
         near = [known for known in _ENGINES if known.startswith(name)] or difflib.get_close_matches(name, _ENGINES, 1)
-        hint = f"did you mean {near[0]}?" if near and name else f"choose one of {', '.join(_ENGINES)}"
+        hint = f"did you mean {' or '.join(near)}?" if near and name else f"choose one of {', '.join(_ENGINES)}"
         raise EngineError(f"no engine is named {name!r}; {hint}")
     module, kind = _ENGINES[name]
     return cast("Engine", getattr(importlib.import_module(module), kind)())
