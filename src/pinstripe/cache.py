@@ -8,15 +8,18 @@ import re
 import secrets
 import shutil
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, TypeVar
 
 from pinstripe.errors import ExecutionError
 
-__all__ = ["build_once", "cache_directory"]
+__all__ = ["build_once", "cache_directory", "load_once_built"]
+
+T = TypeVar("T")
 
 _WAIT_LIMIT_S: Final = 45 * 60.0
 """For another process that builds the same; longer than any build may take (an export is stopped after 30 minutes)."""
@@ -33,7 +36,7 @@ def cache_directory() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "pinstripe"
 
 
-def build_once(directory: Path, build: Callable[[Path], None]) -> Path:
+def build_once(directory: Path, build: Callable[[Path], None], *, stop: threading.Event | None = None) -> Path:
     """Return `directory`, building it first if it does not exist; only one of several concurrent callers builds.
 
     The others wait, and after 2 s log a warning that says for whom. What a builder that was killed left behind is
@@ -42,21 +45,56 @@ def build_once(directory: Path, build: Callable[[Path], None]) -> Path:
     Args:
         directory: Final place; either absent or complete at any time, also after a crash.
         build: Fills the empty directory that it is given, on the same file system.
+        stop: Ends a wait when another thread sets it; None if none will.
 
     Raises:
         ExecutionError: The cache cannot be written, such as on a full disk (nothing half-built is left behind), or
-            another process has been building for 45 minutes.
+            another process has been building for 45 minutes, or the wait was stopped.
     """
     try:
         if not directory.is_dir():
             directory.parent.mkdir(parents=True, exist_ok=True)
-            with _lock(directory):
+            with _lock(directory, stop or threading.Event()):
                 if not directory.is_dir():
                     _build(directory, build)
     except OSError as error:
         message = f"cannot write the cache {directory.parent}: {error}; free space there or set PINSTRIPE_CACHE"
         raise ExecutionError(message) from error
     return directory
+
+
+def load_once_built(
+    directory: Path, build: Callable[[Path], None], load: Callable[[Path], T], damage: type[Exception]
+) -> T:
+    """Return what `load` makes of a directory, building that first if it does not exist, and anew if it is damaged.
+
+    Args:
+        directory: See `build_once`.
+        build: See `build_once`.
+        load: Reads the directory that it is given.
+        damage: Raised by `load` where it cannot read what is there; the second time it is passed on.
+
+    Raises:
+        ExecutionError: See `build_once`.
+    """
+    seen = _identity(build_once(directory, build))
+    try:
+        return load(directory)
+    except damage as error:
+        logging.getLogger(__name__).warning("%s is damaged and is made anew: %s", directory, error)
+    with _lock(directory, threading.Event()):
+        if _identity(directory) == seen:  # else another process has replaced it meanwhile
+            shutil.rmtree(directory)
+    return load(build_once(directory, build))
+
+
+def _identity(directory: Path) -> tuple[int, int] | None:
+    """Return what tells a directory from another one of its name; numbers of inodes are used again soon."""
+    try:
+        found = directory.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 def _build(directory: Path, build: Callable[[Path], None]) -> None:
@@ -75,7 +113,7 @@ def _build(directory: Path, build: Callable[[Path], None]) -> None:
 
 
 @contextmanager
-def _lock(directory: Path) -> Iterator[None]:
+def _lock(directory: Path, stop: threading.Event) -> Iterator[None]:
     """Hold the lock on building a directory; the kernel takes it back from a process that ends."""
     path = directory.with_name(f".{directory.name}.lock")
     with path.open("a+") as file:  # which keeps the holder's name
@@ -88,7 +126,8 @@ def _lock(directory: Path) -> Iterator[None]:
             if waited_s > _SILENT_S and not said:
                 logging.getLogger(__name__).warning("waiting for %s, which makes %s", _holder(path), directory)
                 said = True
-            time.sleep(_POLL_S)
+            if stop.wait(_POLL_S):
+                raise ExecutionError(f"the wait for {_holder(path)}, which makes {directory}, was stopped")
         file.truncate(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()}")
         file.flush()

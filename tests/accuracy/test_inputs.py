@@ -102,15 +102,18 @@ def test_pairs_of_a_reranker(pairs: Write) -> None:
 
 
 def test_a_word_is_masked_for_fill_mask(tmp_path: Path, texts: Callable[[Sequence[Text]], Path]) -> None:
-    """The one in the middle, unless there is a mask; in a long text one that is not cut off."""
+    """The one in the middle, unless there is a mask; in a long text one that is not cut off.
+
+    Where there are no words, as in Japanese, a character: a text must not become a mask alone.
+    """
     directory = make_tiny_model(tmp_path / "tiny", architecture="BertForMaskedLM")
     (directory / "tokenizer_config.json").write_text('{"mask_token": "[MASK]"}')
     network = resolve(str(directory))
-    path = texts(["one two three", "alone", "[MASK] two three", " ".join(map(str, range(400)))])
+    path = texts(["one two three", "猫が外に座る", "[MASK] two three", " ".join(map(str, range(400)))])
 
     inputs = read_inputs(network, texts=path)
 
-    assert inputs.texts[:3] == ("one [MASK] three", "[MASK]", "[MASK] two three")
+    assert inputs.texts[:3] == ("one [MASK] three", "猫が外[MASK]座る", "[MASK] two three")
     assert str(inputs.texts[3]).split()[24:27] == ["24", "[MASK]", "26"]
 
 

@@ -72,7 +72,11 @@ def test_pythons() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("/no/such/python", "is no file"), (f"tf-grph={sys.executable}", "did you mean tf-graph")]
+    ("text", "said"),
+    [
+        ("/no/such/python", "there is no Python interpreter /no/such/python"),
+        (f"tf-grph={sys.executable}", "did you mean tf-graph"),
+    ],
 )
 def test_bad_pythons(text: str, said: str) -> None:
     """A typing error is said at once, before anything is exported."""
@@ -83,7 +87,7 @@ def test_bad_pythons(text: str, said: str) -> None:
 def test_a_path_with_an_equals_sign(tmp_path: Path) -> None:
     """Only what stands for an engine before the sign is one."""
     path = tmp_path / "a=b"
-    path.touch()
+    path.touch(0o755)
 
     assert read_pythons([str(path)]) == {None: str(path)}
 

@@ -50,16 +50,15 @@ def _printed(width: int, encoding: str = "utf-8") -> str:
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_nothing_is_cut(width: int) -> None:
-    """Rows fit the window, with names, versions and precisions whole; a long path is folded."""
+    """Rows fit the window, with names, versions and precisions whole; where they lie stands below, on one line."""
     lines = _printed(width).splitlines()
-    table = [line for line in lines if "pip install" not in line]
+    table = [line for line in lines if ": " not in line]
 
     assert all(len(line) <= width for line in table)
     assert "2026.4.1" in lines[1]
     assert "float32, bfloat16, int8" in lines[1]
     assert "…" not in "".join(table)
-    where = lines[0].index("where")
-    assert "".join(line[where:].strip() for line in table[1:]) == _FOUND[0].location
+    assert "openvino: in /home/someone/environments/serving/lib/python3.11/site-packages" in lines
 
 
 def test_the_same_reason_is_said_once_and_whole() -> None:
@@ -93,7 +92,7 @@ def test_json(pinstripe: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--python", "no/such/python"), "no/such/python is no file"),
+        (("--python", "no/such/python"), "--python no/such/python: there is no such interpreter"),
         (("--python", "tf-grap=/bin/true"), "did you mean tf-graph?"),
         (("--python", "/bin/true"), "is it a Python with pinstripe"),
     ],

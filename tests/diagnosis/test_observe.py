@@ -29,7 +29,8 @@ def test_this_machine() -> None:
     assert seen.activity is not None
     assert seen.libraries is not None
     assert seen.engines is not None
-    assert seen.engines.keys() == {"torch-eager", "onnxruntime", "openvino"}
+    on_torch = {"torch-eager", "torchscript", "torch-compile"}
+    assert seen.engines.keys() == {*on_torch, "onnxruntime", "openvino", "tf-eager", "tf-graph", "tf-xla"}
     installed = {distribution.metadata["Name"].lower() for distribution in metadata.distributions()}
     for needed in seen.engines.values():
         assert {name for name, version in needed.items() if version} == needed.keys() & installed

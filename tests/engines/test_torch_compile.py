@@ -151,7 +151,7 @@ def test_what_the_library_depends_on(
 ) -> None:
     """Another CPU, precision, task or network has a library of its own; another number of threads has not."""
     monkeypatch.setenv("PINSTRIPE_CACHE", str(tmp_path))
-    monkeypatch.setattr("pinstripe.engines.torch_compiling.build_once", lambda directory, _: directory)
+    monkeypatch.setattr("pinstripe.engines.pytorch.compiling.build_once", lambda directory, _: directory)
     request = _request(tiny("bert-embedding"))
 
     def place(**changes: Any) -> Path:
@@ -162,6 +162,6 @@ def test_what_the_library_depends_on(
     others = {place(precision="int8"), place(precision="bfloat16")}
     others |= {place(network=msgspec.structs.replace(request.network, task="fill-mask"))}
     others |= {place(network=msgspec.structs.replace(request.network, fingerprint="other"))}
-    monkeypatch.setattr("pinstripe.engines.torch_compiling.read_isa", lambda: ("avx2",))
+    monkeypatch.setattr("pinstripe.engines.pytorch.compiling.read_isa", lambda: ("avx2",))
     others |= {place()}
     assert len(others | {first}) == 6

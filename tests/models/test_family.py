@@ -59,9 +59,9 @@ LEARNED_POSITIONS = [
 OTHER_POSITIONS = ["deberta-v2", "eurobert", "modernbert", "nomic_bert"]
 
 
-def tiny(family: str, directory: Path) -> Any:
+def tiny(family: str, directory: Path, **changes: Any) -> Any:
     """Return a tiny model of a family with random weights, and save its config.json."""
-    options = COMMON | OWN.get(family, {})
+    options = COMMON | OWN.get(family, {}) | changes
     if family == "distilbert":
         for key in ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"):
             options.pop(key)
@@ -118,10 +118,11 @@ def test_max_tokens_is_the_longest_input_that_runs(family: str, tmp_path: Path) 
             )
 
 
+@pytest.mark.parametrize("padding", [None, 0, 3], ids=lambda padding: f"padding {padding}")
 @pytest.mark.parametrize("family", LEARNED_POSITIONS)
-def test_first_position_is_the_one_that_transformers_looks_up(family: str, tmp_path: Path) -> None:
-    """Whoever gives position ids to a graph gives those that the model itself would use."""
-    model = tiny(family, tmp_path)
+def test_first_position_is_the_one_that_transformers_looks_up(family: str, padding: int | None, tmp_path: Path) -> None:
+    """Whoever gives position ids to a graph gives those that the model itself would use, whatever its padding id."""
+    model = tiny(family, tmp_path, **({} if padding is None else {"pad_token_id": padding}))
     asked: list[int] = []
     for name, module in model.named_modules():
         if name.endswith("position_embeddings"):

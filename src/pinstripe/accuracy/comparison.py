@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pinstripe.accuracy.statistics import cosines, first_percentile, spearman
+from pinstripe.errors import UsageError
 from pinstripe.models import Answer, Classification, Filling, Span, Task, TokenClassification
 
 __all__ = ["Comparison", "CosineSummary", "compare"]
@@ -62,6 +63,9 @@ def compare(task: Task, reference: Sequence[Answer], candidate: Sequence[Answer]
         task: What they are of.
         reference: At least one.
         candidate: As many, in the same order.
+
+    Raises:
+        UsageError: No text has a token to compare.
     """
     first, second = cast("Sequence[Any]", reference), cast("Sequence[Any]", candidate)
     match task:
@@ -145,5 +149,7 @@ def _fillings(first: Sequence[tuple[Filling, ...]], second: Sequence[tuple[Filli
 
 
 def _share(same: Sequence[bool]) -> float:
-    """Return the share that is true; of nothing, all is."""
-    return sum(same) / len(same) if same else 1.0
+    """Return the share that is true."""
+    if not same:
+        raise UsageError("no token was left to compare; give texts whose masks or words the model does not cut off")
+    return sum(same) / len(same)

@@ -154,5 +154,8 @@ def _with_mask(text: str, mask: str) -> str:
     if mask in text:
         return text
     words = text.split(" ")
+    if len(words) == 1:  # such as Chinese and Japanese are written: a character instead
+        middle = min(len(text), _MASK_WITHIN) // 2
+        return f"{text[:middle]}{mask}{text[middle + 1 :]}"
     words[min(len(words), _MASK_WITHIN) // 2] = mask
     return " ".join(words)

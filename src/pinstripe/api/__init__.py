@@ -5,6 +5,7 @@ from pinstripe.api.async_model import AsyncModel, open_async
 from pinstripe.api.defaults import default_configuration
 from pinstripe.api.model import Model, open_model
 from pinstripe.api.opening import Opening
+from pinstripe.api.stopping import run_stoppable
 from pinstripe.api.text_batch import TextBatch, prefetched
 from pinstripe.api.wanted import Wanted
 
@@ -19,4 +20,5 @@ __all__ = [
     "open_async",
     "open_model",
     "prefetched",
+    "run_stoppable",
 ]

@@ -1,6 +1,7 @@
 """The file that a configuration's engine loads."""
 
 import sys
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -17,15 +18,15 @@ _CALIBRATION_TEXTS: Final = 300
 """As many as NNCF takes by default (`nncf.quantize`, `subset_size`)."""
 
 
-def artefact_finder(network: Network) -> Callable[[Configuration], Artefact]:
+def artefact_finder(network: Network, stop: threading.Event | None = None) -> Callable[[Configuration], Artefact]:
     """Return the function that finds or makes the file for a configuration of this model; it may take minutes.
 
-    It raises EngineError, ExecutionError (see `pinstripe.engines.prepare`), and TextError for calibration texts.
+    With `stop` another thread can end that. It raises EngineError, ExecutionError (see `pinstripe.engines.prepare`), and TextError for calibration texts.
     """
-    return partial(_artefact, network)
+    return partial(_artefact, network, stop)
 
 
-def _artefact(network: Network, configuration: Configuration) -> Artefact:
+def _artefact(network: Network, stop: threading.Event | None, configuration: Configuration) -> Artefact:
     calibration = configuration.calibration
     return prepare(
         engine(configuration.engine),
@@ -35,6 +36,7 @@ def _artefact(network: Network, configuration: Configuration) -> Artefact:
         file=configuration.file,
         calibration=None if calibration is None else _calibration(network, Path(calibration)),
         python=configuration.python or sys.executable,
+        stop=stop,
     )
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Final, Self
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pinstripe.api.opening import Opening, Prepared
+from pinstripe.api.stopping import run_stoppable
 from pinstripe.api.text_batch import Batch, TextBatch, batch_texts, prefetched, run_batches
 from pinstripe.api.wanted import Wanted
 from pinstripe.configuration import BatchRule, Configuration
@@ -55,7 +57,7 @@ class AsyncModel:
     artefact: Artefact
     answers: Answers
 
-    def __init__(self, prepare: Callable[[], Prepared]) -> None:
+    def __init__(self, prepare: Callable[[threading.Event], Prepared]) -> None:
         """Use `pinstripe.open_async`; `prepare` is `Opening.prepare`, or returns what that returned."""
         self._prepare = prepare
         self._opened = False
@@ -70,7 +72,7 @@ class AsyncModel:
         if self._opened:
             raise WorkerError("the model was opened before; make a new one with open_async")
         self._opened = True
-        prepared = await asyncio.to_thread(self._prepare)
+        prepared = await run_stoppable(self._prepare)
         self.network, self.configuration = prepared.network, prepared.setup.configuration
         self.artefact = prepared.setup.artefact
         self.batching, self.notes = prepared.batching, prepared.notes

@@ -1,5 +1,6 @@
 """From the name of a model, or a plan, to everything that is needed to start it."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,8 +80,11 @@ class Opening:
     overrides: Overrides | None = None
     truncate: bool = True
 
-    def prepare(self) -> Prepared:
+    def prepare(self, stop: threading.Event | None = None) -> Prepared:
         """Find the model, place its instances, make the file that they load; may take minutes the first time.
+
+        Args:
+            stop: Ends the making when another thread sets it; None if none will.
 
         Raises:
             PinstripeError: It cannot be had so; the message says what can.
@@ -88,13 +92,13 @@ class Opening:
         if self.model.endswith(_PLAN_SUFFIX):
             plan = self._plan()
             model, batching = self._path_in(plan.model), self.batching or plan.batching
-            return self._prepared(model, plan.revision, plan.overrides, batching, self._as_in(plan))
+            return self._prepared(model, plan.revision, plan.overrides, batching, self._as_in(plan), stop)
         if self.configuration is not None and self.wanted != _NOTHING_SAID:
             raise UsageError(
                 "a configuration says engine, precision, instances and cores; leave these out, or leave it out"
             )
         overrides = self.overrides or Overrides()
-        return self._prepared(self.model, self.revision, overrides, self.batching, self._choose)
+        return self._prepared(self.model, self.revision, overrides, self.batching, self._choose, stop)
 
     def _plan(self) -> Plan:
         others = (self.configuration, self.revision, self.overrides)
@@ -126,11 +130,17 @@ class Opening:
         )
 
     def _prepared(
-        self, model: str, revision: str | None, overrides: Overrides, batching: BatchRule | None, choose: "Chooser"
+        self,
+        model: str,
+        revision: str | None,
+        overrides: Overrides,
+        batching: BatchRule | None,
+        choose: "Chooser",
+        stop: threading.Event | None,
     ) -> Prepared:
         machine = read_machine()
         network = resolve(model, revision=revision, overrides=overrides)
-        make = artefact_finder(network)
+        make = artefact_finder(network, stop)
         configuration, notes = choose(machine, network, make)
         setup = set_up(configuration, machine, network, make)
         warnings = setup.placement.warnings if setup.placement else ()

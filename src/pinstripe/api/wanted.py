@@ -1,5 +1,7 @@
 """What somebody said of how a model should run."""
 
+from typing import get_args
+
 import msgspec
 
 from pinstripe.engines import OptionValue, Precision
@@ -32,10 +34,14 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     options: dict[str, OptionValue] = {}
 
     def __post_init__(self) -> None:
-        """Refuse what only means something for a certain engine.
+        """Refuse what cannot be meant.
 
         Raises:
-            UsageError: It was said without one.
+            UsageError: The precision is not known, or what only means something for a certain engine was said without
+                one.
         """
+        if self.precision not in get_args(Precision):
+            known = ", ".join(get_args(Precision))
+            raise UsageError(f"precision {self.precision!r} is not known; use one of {known}")
         if self.engine is None and (said := self.python or self.file or next(iter(self.options), None)):
-            raise UsageError(f"{said} is for a certain engine, and none is named; name it, too")
+            raise UsageError(f"{said} is for a certain engine, and none is named; name it, as with --engine openvino")

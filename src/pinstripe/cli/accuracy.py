@@ -91,6 +91,7 @@ def accuracy(
             options=option or [],
             calibration=calibration,
             pythons=python or [],
+            also=(reference or "torch-eager",),
             file=file,
             instances=1,
         ),
@@ -116,6 +117,7 @@ async def _measure(
     opening: "Opening", compared: "Opening", texts: Path | None, pairs: Path | None, limit: int
 ) -> "Accuracy":
     from pinstripe.accuracy import measure_accuracy, measure_reference, read_inputs  # noqa: PLC0415
+    from pinstripe.api import run_stoppable  # noqa: PLC0415
     from pinstripe.models import Overrides, resolve  # noqa: PLC0415
 
     screen = standard_error()
@@ -125,7 +127,7 @@ async def _measure(
             resolve, opening.model, revision=opening.revision, overrides=opening.overrides or Overrides()
         )
         inputs = await asyncio.to_thread(read_inputs, network, texts=texts, pairs=pairs, limit=limit)
-        await asyncio.to_thread(opening.prepare)  # what cannot be had is said before the reference runs
+        await run_stoppable(opening.prepare)  # what cannot be had is said before the reference runs
     with _progress_bars(screen) as show:
         measured = await measure_reference(compared, inputs, show)
         return await measure_accuracy(opening, measured, show)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from pinstripe.api import artefact_finder, run_stoppable
 from pinstripe.bench import Host, Limits, Session
 from pinstripe.bench.noise import NoiseFloor, measure_noise
 from pinstripe.cli.console import standard_error
@@ -16,7 +17,6 @@ from pinstripe.cli.interrupting import run_to_the_end
 from pinstripe.configuration import Configuration, Workload
 from pinstripe.diagnosis import Activity, Observations
 from pinstripe.diagnosis.activity import watch
-from pinstripe.engines import engine, prepare
 from pinstripe.errors import PinstripeError
 from pinstripe.machine import Machine
 from pinstripe.models import Overrides, resolve
@@ -93,8 +93,8 @@ async def _noise(seen: Observations, step: Callable[[str], None]) -> tuple[Noise
     host = Host(kernel=platform.release(), python=platform.python_version(), libraries={})
     try:
         network = resolve(_MODEL, revision=None, overrides=Overrides(), file=None)
-        setup = set_up(
-            Configuration(engine=ready[0]), seen.machine, network, lambda one: prepare(engine(one.engine), network)
+        setup = await run_stoppable(
+            lambda stop: set_up(Configuration(engine=ready[0]), seen.machine, network, artefact_finder(network, stop))
         )
         session = Session(run="", network=network, machine=seen.machine, host=host, limits=_LIMITS)
         return await measure_noise(session, setup, _WORKLOAD, rounds=_ROUNDS, on_step=show), None

@@ -1,10 +1,9 @@
 """`pinstripe embed`: a whole file of texts through a model."""
 
-import asyncio
 import os
-import threading
 import time
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Self
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
     from pinstripe.api import Opening
     from pinstripe.bulk import BulkJob, Progress, Summary, Survey
-    from pinstripe.models import Task
 
 __all__ = ["embed"]
 
@@ -130,15 +128,15 @@ def embed(
 
 
 async def _embed(opening: "Opening", job: "BulkJob", screen: "Console") -> "Summary":
-    from pinstripe.api import AsyncModel  # noqa: PLC0415
-    from pinstripe.bulk import check_job, run_bulk  # noqa: PLC0415
+    from pinstripe.api import AsyncModel, run_stoppable  # noqa: PLC0415
+    from pinstripe.bulk import check_job, run_bulk, survey_texts  # noqa: PLC0415
 
     check_job(job)
     with _status(screen, "finding the model, exporting it if its engine needs that"):
-        prepared = await asyncio.to_thread(opening.prepare)
+        prepared = await run_stoppable(opening.prepare)
     with _status(screen, f"reading {job.source}"):
-        found = await _survey(job, prepared.network.task)
-    model = AsyncModel(lambda: prepared)
+        found = await run_stoppable(partial(survey_texts, job, prepared.network.task))
+    model = AsyncModel(lambda _: prepared)
     with _status(screen, "starting the model"):
         await model.open()
     try:
@@ -149,16 +147,6 @@ async def _embed(opening: "Opening", job: "BulkJob", screen: "Console") -> "Summ
             return await run_bulk(model, job, found, bar.show)
     finally:
         await model.close()
-
-
-async def _survey(job: "BulkJob", task: "Task") -> "Survey":
-    from pinstripe.bulk import survey_texts  # noqa: PLC0415
-
-    stop = threading.Event()
-    try:
-        return await asyncio.to_thread(survey_texts, job, task, stop)
-    finally:
-        stop.set()  # Ctrl-C ends the wait, and this the thread
 
 
 class _ProgressBar:

@@ -1,6 +1,6 @@
 """Options that say how the forward pass runs: engines, their options, precisions, and where they are installed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -44,9 +44,10 @@ def read_pythons(texts: Sequence[str]) -> dict[str | None, str]:
     """Return interpreters by the engine that each is for; None for all others.
 
     Raises:
-        UsageError: An engine is unknown, or a path is no file.
+        UsageError: An engine is unknown or named twice, or a path is no interpreter.
     """
     from pinstripe.engines import engine, engine_names  # noqa: PLC0415
+    from pinstripe.engines.other_python import check_python  # noqa: PLC0415
 
     pythons: dict[str | None, str] = {}
     for text in texts:
@@ -55,8 +56,9 @@ def read_pythons(texts: Sequence[str]) -> dict[str | None, str]:
             name, path = "", text  # no engine, or a path with that sign in it
         if name:
             engine(name)
-        if not Path(path).is_file():
-            raise UsageError(f"--python {text}: {path} is no file; name an interpreter, such as /opt/tf/bin/python")
+        if (name or None) in pythons:
+            raise UsageError(f"--python is given twice for {name or 'all engines'}; leave one out")
+        check_python(path)
         pythons[name or None] = path
     return pythons
 
@@ -74,14 +76,15 @@ def read_engines(text: str, pythons: Mapping[str | None, str]) -> list[str]:
     """
     from pinstripe.engines import engine  # noqa: PLC0415
 
-    if text != _ALL:
-        return [engine(name).name for name in split_list(text, "--engine", str)]
+    names = split_list(text, "--engine", str)
+    if _ALL not in names:
+        return [engine(name).name for name in names]
     from pinstripe.engines.inventory import list_engines  # noqa: PLC0415
 
-    names = [one.name for one in list_engines(pythons) if one.available]
-    if not names:
+    installed = [one.name for one in list_engines(pythons) if one.available]
+    if not installed:
         raise UsageError("no engine is installed; run `pip install 'pinstripe[all]'`")
-    return names
+    return installed
 
 
 def read_ways(
@@ -107,6 +110,7 @@ def read_ways(
         UsageError: An option is not understood.
     """
     values = {name: split_list(text, "--option", _value) for name, text in named_values(options, "--option").items()}
+    _check_engines_named(values, engines)
     ways = [
         {
             "engine": name,
@@ -135,8 +139,9 @@ def read_wanted(
     file: str | None = None,
     instances: int | None = None,
     cores: int | None = None,
+    also: Collection[str] = (),
 ) -> "Wanted":
-    """Return what the options of a command with one configuration say.
+    """Return what the options of a command with one configuration say; `also` are engines that run besides.
 
     Raises:
         UsageError: One is not understood, or is for a certain engine and none is named.
@@ -145,9 +150,14 @@ def read_wanted(
     from pinstripe.engines import Precision  # noqa: PLC0415
     from pinstripe.engines import engine as engine_of  # noqa: PLC0415
 
+    interpreters = read_pythons(pythons)
+    named = [name for name in interpreters if name is not None and name not in also]
+    if engine is None and len(named) == 1:
+        engine = named[0]
     if engine is not None:
         engine_of(engine)
-    interpreters = read_pythons(pythons)
+    if others := [name for name in named if name != engine]:
+        raise UsageError(f"--python {others[0]}=… is for an engine that is not asked for; leave it out")
     own = f"{engine}."
     return Wanted(
         engine=engine,
@@ -159,6 +169,19 @@ def read_wanted(
         python=next(iter(interpreters.values()), None) if engine is None else python_of(engine, interpreters),
         options={name.removeprefix(own): _value(text) for name, text in named_values(options, "--option").items()},
     )
+
+
+def _check_engines_named(options: "Mapping[str, object]", engines: Sequence[str]) -> None:
+    """Refuse options of engines that do not run: one of them may be a slip."""
+    from pinstripe.engines import engine as engine_of  # noqa: PLC0415
+
+    for option in options:
+        owner, dot, _ = option.partition(".")
+        if dot and owner not in engines:
+            engine_of(owner)
+            raise UsageError(
+                f"--option {option} is for {owner}, which is not among the engines asked for; leave it out"
+            )
 
 
 def _chosen_options(engine: str, values: "Mapping[str, Sequence[OptionValue]]") -> "list[dict[str, OptionValue]]":

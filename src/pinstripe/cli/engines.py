@@ -1,5 +1,6 @@
 """`pinstripe engines`: what is installed, and what is not."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pinstripe.cli.console import can_show, print_json, standard_output
@@ -40,13 +41,23 @@ def print_engines(found: "Sequence[InstalledEngine]", console: "Console") -> Non
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for name in ("engine", "", "version", "precisions"):
         table.add_column(name, no_wrap=True)
-    table.add_column("where", overflow="fold")
     for one in found:
         mark, style = (yes, "") if one.available else (no, "dim")
-        table.add_row(one.name, mark, one.version or "", ", ".join(one.precisions), one.location or "", style=style)
+        table.add_row(one.name, mark, one.version or "", ", ".join(one.precisions), style=style)
     console.print(table)
+    for directory, names in _directories(found).items():
+        console.print(f"{', '.join(names)}: in {directory}", style="dim", soft_wrap=True)
     for reason, names in _reasons(found).items():
         console.print(f"{', '.join(names)}: {reason}", style="yellow", soft_wrap=True)
+
+
+def _directories(found: "Sequence[InstalledEngine]") -> dict[str, list[str]]:
+    """Return the engines that lie below each directory, which most share."""
+    directories: dict[str, list[str]] = {}
+    for one in found:
+        if one.location is not None:
+            directories.setdefault(str(Path(one.location).parent), []).append(one.name)
+    return directories
 
 
 def _reasons(found: "Sequence[InstalledEngine]") -> dict[str, list[str]]:

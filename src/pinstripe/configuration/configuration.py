@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from pinstripe.engines import OptionValue, Precision
+from pinstripe.engines import OptionValue, Precision, shown
 from pinstripe.errors import ConfigurationError
 from pinstripe.placement import CoreKindWish, SmtUse, Strategy, Wish
 from pinstripe.runtime import MemoryPolicy
@@ -113,7 +113,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
                 self.engine,
                 *precision,
                 shape,
-                *(f"{name}={value}" for name, value in {**unusual, **self.options}.items()),
+                *(f"{name}={shown(value)}" for name, value in {**unusual, **self.options}.items()),
             ]
         )
 

@@ -1,6 +1,7 @@
 """How does the forward pass run? One file an engine, imported only when used."""
 
 from pinstripe.engines.exporting.calibration import Calibration
+from pinstripe.engines.options import shown
 from pinstripe.engines.precision import check_precision
 from pinstripe.engines.prepare import prepare
 from pinstripe.engines.protocol import (
@@ -33,4 +34,5 @@ __all__ = [
     "engine",
     "engine_names",
     "prepare",
+    "shown",
 ]

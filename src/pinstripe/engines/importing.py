@@ -25,7 +25,8 @@ def import_library(module: str, *, extra: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != module:
             raise EngineError(f"{module} cannot be imported, it lacks {error.name}; {install}") from error
-        raise EngineError(f"{module} is not installed; {install}, or choose another engine") from error
+        elsewhere = "or name a Python that has it with --python, or choose another engine"
+        raise EngineError(f"{module} is not installed; {install}, {elsewhere}") from error
     except (ImportError, OSError) as error:
         raise EngineError(f"{module} is installed but cannot be imported: {one_line(error)}; {install}") from error
 

@@ -5,7 +5,6 @@ Their libraries are looked for and not imported, which would take long: that one
 """
 
 import importlib.util
-import subprocess
 import sys
 from collections.abc import Mapping
 from importlib import metadata
@@ -16,16 +15,17 @@ import msgspec
 
 from pinstripe import __version__
 from pinstripe.engines.importing import one_line
-from pinstripe.engines.other_python import check_python, explain_end
+from pinstripe.engines.last_words import last_words
+from pinstripe.engines.other_python import explain_end
 from pinstripe.engines.precision import has_bfloat16
 from pinstripe.engines.protocol import Engine, Precision
-from pinstripe.engines.registry import engine, engine_names
+from pinstripe.engines.python_process import run_module
+from pinstripe.engines.registry import FOR_TESTS, engine, engine_names
 from pinstripe.errors import EngineError, ExecutionError
 from pinstripe.machine import read_isa
 
 __all__ = ["InstalledEngine", "list_engines"]
 
-_FOR_TESTS: Final = "fake"
 _LIMIT_S: Final = 60.0
 
 
@@ -58,10 +58,10 @@ def list_engines(pythons: Mapping[str | None, str] | None = None) -> tuple[Insta
 
     Raises:
         EngineError: An interpreter cannot be run, or pinstripe cannot run in its environment.
-        ExecutionError: An environment gives no answer within a minute.
+        ExecutionError: An environment gives no answer within a minute, or more than 1 MiB.
     """
     chosen = pythons or {}
-    wanted = {name: chosen.get(name, chosen.get(None)) for name in engine_names() if name != _FOR_TESTS}
+    wanted = {name: chosen.get(name, chosen.get(None)) for name in engine_names() if name != FOR_TESTS}
     there = {python: _ask(python) for python in sorted({python for python in wanted.values() if python is not None})}
     return tuple(
         _look(name) if python is None else _found(there[python], name, python) for name, python in wanted.items()
@@ -110,32 +110,24 @@ def _version(distribution: str) -> str | None:
 
 
 def _precisions(kind: Engine) -> tuple[Precision, ...]:
-    able = has_bfloat16(read_isa())
-    return tuple(precision for precision in kind.precisions if able or precision != "bfloat16")
+    lacking = {precision for precision, needed in kind.also_needs.items() if _directory(needed) is None}
+    if not has_bfloat16(read_isa()):
+        lacking.add("bfloat16")
+    return tuple(precision for precision in kind.precisions if precision not in lacking)
 
 
 def _ask(python: str) -> dict[str, InstalledEngine]:
     """Return the engines of another environment by name."""
-    check_python(python)
     try:
-        finished = subprocess.run(
-            [python, "-P", "-W", "ignore", "-m", "pinstripe.engines.inventory"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_LIMIT_S,
-            check=False,
-        )
-    except OSError as error:
-        raise EngineError(f"{python} cannot be run: {error.strerror}; name a Python interpreter") from error
-    except subprocess.TimeoutExpired:
-        raise ExecutionError(f"{python} did not say what it has within {_LIMIT_S:.0f} s; try it by hand") from None
-    said = finished.stderr.decode(errors="replace")
-    if finished.returncode:
-        last = (said.strip().splitlines() or ["it left no message"])[-1]
-        why = explain_end(python, said) or f"{python} failed to list its engines: {last.strip()}"
+        finished = run_module(python, "pinstripe.engines.inventory", limit_s=_LIMIT_S)
+    except ExecutionError as error:
+        raise ExecutionError(f"{python} did not say what it has: {error}; try it by hand") from error
+    if finished.code:
+        said = last_words(finished.errors, 1) or "it left no message"
+        why = explain_end(python, finished.errors, finished.code) or f"{python} failed to list its engines: {said}"
         raise EngineError(why)
     try:
-        found = msgspec.json.decode(finished.stdout, type=list[InstalledEngine])
+        found = msgspec.json.decode(finished.output, type=list[InstalledEngine])
     except msgspec.DecodeError as error:
         raise EngineError(
             f"what {python} says of its engines is not understood ({one_line(error)}); is it a Python with pinstripe "

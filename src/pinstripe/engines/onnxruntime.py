@@ -74,6 +74,7 @@ class OnnxRuntime:
     # Not bfloat16: the CPU provider of 1.32 has no MatMul of that type (NOT_IMPLEMENTED).
     precisions: ClassVar[tuple[Precision, ...]] = ("float32", "int8")
     distributions: ClassVar[tuple[str, ...]] = ("onnxruntime",)
+    also_needs: ClassVar[Mapping[Precision, str]] = {}
     extra: ClassVar[str] = "onnxruntime"
     options_type: ClassVar[type[msgspec.Struct]] = OnnxRuntimeOptions
     compiles: ClassVar[Compiling] = "never"

@@ -72,6 +72,7 @@ class OpenVino:
     format: ClassVar[ArtefactFormat] = "openvino"
     precisions: ClassVar[tuple[Precision, ...]] = ("float32", "bfloat16", "int8")
     distributions: ClassVar[tuple[str, ...]] = ("openvino",)
+    also_needs: ClassVar[Mapping[Precision, str]] = {}
     extra: ClassVar[str] = "openvino"
     options_type: ClassVar[type[msgspec.Struct]] = OpenVinoOptions
     compiles: ClassVar[Compiling] = "never"
@@ -79,7 +80,11 @@ class OpenVino:
     def quantization(self, precision: Precision, options: Mapping[str, OptionValue]) -> Quantization:
         """Return what the option says for int8; see `GraphEngine.quantization`."""
         kind = read_options(self, options, OpenVinoOptions).quantization
-        return ("weights" if kind == "dynamic" else "static") if precision == "int8" else "none"
+        if precision == "int8":
+            return "weights" if kind == "dynamic" else "static"
+        if kind == "static":
+            raise EngineError(f"quantization=static is for int8, and {precision} was asked for; leave it out")
+        return "none"
 
     def load(self, request: LoadRequest) -> "_OpenVinoModel":
         """Load an IR file (`.xml` with its `.bin`); see `Engine.load` and `OpenVinoOptions`."""

@@ -1,7 +1,7 @@
 """Options of an engine, and what else every engine checks of a request before it loads anything."""
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 import msgspec
 
@@ -9,7 +9,7 @@ from pinstripe.engines.precision import check_precision
 from pinstripe.engines.protocol import Engine, LoadRequest, OptionValue
 from pinstripe.errors import EngineError
 
-__all__ = ["NoOptions", "checked_options", "read_options"]
+__all__ = ["NoOptions", "checked_options", "describe_options", "read_options", "shown"]
 
 _Options = TypeVar("_Options", bound=msgspec.Struct)
 
@@ -24,12 +24,35 @@ def read_options(engine: Engine, options: Mapping[str, OptionValue], kind: type[
     Raises:
         EngineError: One is unknown or its value not allowed; the message lists the options there are.
     """
+    values = describe_options(kind)
+    if unknown := [name for name in options if name not in values]:
+        known = ", ".join(f"{name} ({said})" for name, said in values.items()) or "none"
+        raise EngineError(f"engine {engine.name} has no option {', '.join(unknown)}; its options: {known}")
     try:
         return msgspec.convert(dict(options), kind)
     except msgspec.ValidationError as error:
-        known = ", ".join(field.name for field in msgspec.structs.fields(kind)) or "none"
-        given = ", ".join(f"{name}={value!r}" for name, value in options.items())
-        raise EngineError(f"engine {engine.name} refuses {given}: {error}; its options: {known}") from error
+        # It names the first field that is wrong, as `$.name`.
+        name = str(error).rpartition("$.")[2].strip("`")
+        raise EngineError(
+            f"engine {engine.name} does not take {name}={shown(options.get(name))}; use {values.get(name, error)}"
+        ) from error
+
+
+def describe_options(kind: type[msgspec.Struct]) -> dict[str, str]:
+    """Return what each option may be, in words, by name, such as `dynamic or static` or `a number`."""
+    described = {}
+    for field in msgspec.structs.fields(kind):
+        of = [one for one in get_args(field.type) if one is not type(None)]
+        if of and all(isinstance(one, str | int) for one in of):
+            described[field.name] = " or ".join(map(str, of))
+        else:
+            described[field.name] = "true or false" if field.type is bool else "a number"
+    return described
+
+
+def shown(value: object) -> str:
+    """Return an option's value as people write it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def checked_options(engine: Engine, request: LoadRequest, kind: type[_Options]) -> _Options:

@@ -15,9 +15,12 @@ _MISSING: Final = re.compile(r"No module named '?([\w.]+)")
 _NEEDED: Final = ("pinstripe", "msgspec", "numpy")
 """What pinstripe imports there before it can answer; that an engine's library is missing is said by the engine."""
 
+_OTHER_PROGRAM: Final = re.compile(r"(invalid|unrecognized|illegal|bad) option", re.IGNORECASE)
+"""What other programs say of Python's `-P`."""
+
 
 def check_python(python: str) -> None:
-    """Refuse what is no file that can be executed.
+    """Refuse what is no file that can be executed, as `--python` or a plan may name it.
 
     Args:
         python: Path of an interpreter, or a name that is looked for in PATH.
@@ -27,22 +30,28 @@ def check_python(python: str) -> None:
     """
     if shutil.which(python) is not None:
         return
-    path = Path(python)
+    path, example = Path(python), "such as DIR/bin/python"
+    if not python:
+        raise EngineError(f"--python is empty; name a Python interpreter, {example}")
     if path.is_dir():
         inside = path / "bin" / "python"
         hint = f"use {inside}" if os.access(inside, os.X_OK) else "there is no bin/python in it"
-        raise EngineError(f"{python} is a directory and no Python interpreter; {hint}")
+        raise EngineError(f"--python {python} is a directory and no Python interpreter; {hint}")
     if not path.exists():
-        raise EngineError(f"there is no Python interpreter {python}; name one with its path, such as DIR/bin/python")
-    raise EngineError(f"{python} may not be executed; name a Python interpreter, such as DIR/bin/python")
+        where = "" if "/" in python else " in PATH"
+        raise EngineError(f"--python {python}: there is no such interpreter{where}; name one with its path, {example}")
+    if "/" not in python:  # which is looked for in PATH alone, as shells do
+        raise EngineError(f"--python {python}: there is none in PATH; write ./{python} for the one here")
+    raise EngineError(f"--python {python} may not be executed; name a Python interpreter, {example}")
 
 
-def explain_end(python: str, said: str) -> str | None:
+def explain_end(python: str, said: str, code: int | None) -> str | None:
     """Return why pinstripe ended there before it could answer, and what to do; None where its words don't tell.
 
     Args:
         python: Its interpreter.
         said: The end of what it wrote.
+        code: Its exit status; None where that is unknown.
     """
     install = f"run `{python} -m pip install pinstripe=={__version__}`"
     missing = _MISSING.search(said)
@@ -52,4 +61,7 @@ def explain_end(python: str, said: str) -> str | None:
         return f"{python} is older than Python 3.11; name the interpreter of a newer one"
     if "of one pinstripe version" in said:
         return f"{python} has a pinstripe that does not understand this one's messages; {install}, the version here"
+    # A Python that runs pinstripe ends with 0 only when it has answered, and says why it fails.
+    if code == 0 or (code is not None and code > 0 and not said.strip()) or _OTHER_PROGRAM.search(said):
+        return f"{python} did not behave as a Python interpreter; name one with --python"
     return None

@@ -1,13 +1,12 @@
 """The file that an engine loads: the model's own, or one exported or quantized once and kept in the cache."""
 
 import os
-import subprocess
 import sys
-import tempfile
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final, cast
+from typing import Final, cast
 
 import msgspec
 
@@ -16,8 +15,10 @@ from pinstripe.engines.exporting.calibration import Calibration, write_batches
 from pinstripe.engines.exporting.request import (
     CALIBRATION_FILE,
     GRAPH_FILES,
+    MESSAGE,
     REQUEST_FILE,
     USAGE_EXIT,
+    WRITE_EXIT,
     ExportRequest,
     GraphFormat,
     QuantizeRequest,
@@ -25,22 +26,24 @@ from pinstripe.engines.exporting.request import (
 )
 from pinstripe.engines.exporting.result import damaged_files
 from pinstripe.engines.graphs.weights import check_float32_weights, graph_digest, weight_types
+from pinstripe.engines.last_words import last_words
 from pinstripe.engines.options import read_options
+from pinstripe.engines.other_python import explain_end
 from pinstripe.engines.precision import check_precision
 from pinstripe.engines.protocol import Artefact, Engine, GraphEngine, OptionValue, Precision, Quantization
+from pinstripe.engines.python_process import Finished, run_module
 from pinstripe.errors import EngineError, ExecutionError
 from pinstripe.models import USUAL_GRAPHS, Network, artefact_candidates
 
 __all__ = ["prepare"]
 
 _SUFFIXES: Final[dict[GraphFormat, str]] = {"onnx": ".onnx", "openvino": ".xml"}
-_EXPORT_VERSION: Final = 2
+_EXPORT_VERSION: Final = 3
 """Part of the cache's key: raised when the exporter writes something else. Library versions are not part of it, so that
 an export is found in an environment without torch; they are recorded in its `export.json`."""
 _QUANTIZE_VERSION: Final = 1
 """Likewise for quantized graphs."""
 _LIMIT_S: Final = 30 * 60
-_TAIL_BYTES: Final = 2000
 _INT8: Final = frozenset({"int8", "uint8"})
 
 
@@ -53,6 +56,7 @@ def prepare(
     file: str | None = None,
     calibration: Calibration | None = None,
     python: str = sys.executable,
+    stop: threading.Event | None = None,
 ) -> Artefact:
     """Return the file to load, exporting and quantizing the model if there is none.
 
@@ -68,12 +72,13 @@ def prepare(
             that is the precision.
         calibration: Texts for a `static` quantization, which needs them; None for any other.
         python: Interpreter for the export; it needs the extra `export` and the engine's library.
+        stop: Ends an export, or the wait for another process's, when another thread sets it; None if none will.
 
     Raises:
         EngineError: The engine or the CPU lacks the precision, an option is not understood, the chosen file is absent,
             of the wrong kind or in another precision, several files could be meant, calibration texts are missing or
             not used, or `python` cannot export such a model.
-        ExecutionError: The export crashed or took more than 30 minutes, or the cache cannot be written.
+        ExecutionError: The export crashed, took more than 30 minutes or was stopped, or the cache cannot be written.
     """
     given = options or {}
     check_precision(engine, precision)
@@ -86,7 +91,7 @@ def prepare(
         return Artefact(format=engine.format, path=path, origin="model")
     quantization = cast("GraphEngine", engine).quantization(precision, given)
     _check_calibration(engine, quantization, calibration)
-    return _Preparation(engine, cast("GraphFormat", engine.format), network, python).artefact(
+    return _Preparation(engine, cast("GraphFormat", engine.format), network, python, stop).artefact(
         file, quantization, calibration
     )
 
@@ -109,6 +114,7 @@ class _Preparation:
     format: GraphFormat
     network: Network
     python: str
+    stop: threading.Event | None
 
     def artefact(self, file: str | None, quantization: Quantization, calibration: Calibration | None) -> Artefact:
         path = self._chosen(file, quantization) if file is not None else self._beside_the_weights()
@@ -166,7 +172,7 @@ class _Preparation:
         return self._built(directory, request, calibration)
 
     def _built(self, directory: Path, request: Request, calibration: Calibration | None) -> Path:
-        build_once(directory, lambda unfinished: self._run(request, calibration, unfinished))
+        build_once(directory, lambda unfinished: self._run(request, calibration, unfinished), stop=self.stop)
         if damaged := damaged_files(directory):
             message = f"the cached export {directory} is damaged ({', '.join(damaged)})"
             raise ExecutionError(f"{message}; delete that directory, and the model will be exported again")
@@ -178,43 +184,43 @@ class _Preparation:
             write_batches(calibration, directory / CALIBRATION_FILE)
         verb = "export" if isinstance(request, ExportRequest) else "quantize"
         what = f"cannot {verb} {self.network.name} to {self.format} with {self.python}"
-        _run_exporting(self.python, directory, what)
+        finished = self._run_exporting(directory, what)
+        if finished.code == 0 and not damaged_files(directory):
+            return
+        raise _failure(self.python, what, finished)
+
+    def _run_exporting(self, directory: Path, what: str) -> Finished:
+        # Its end tells the process, and what it started, that this one is gone.
+        held_there, held_here = os.pipe()
+        try:
+            return run_module(
+                self.python,
+                "pinstripe.engines.exporting",
+                str(directory),
+                str(held_there),
+                limit_s=_LIMIT_S,
+                stop=self.stop,
+                pass_fds=(held_there,),
+            )
+        except ExecutionError as error:
+            raise ExecutionError(f"{what}: {error}; engine torch-eager needs no export") from error
+        finally:
+            os.close(held_there)
+            os.close(held_here)
 
 
 def _is_float32(path: Path) -> bool:
     return weight_types(path) == {"float32"}
 
 
-def _run_exporting(python: str, directory: Path, what: str) -> None:
-    # Warnings of the exporters concern their authors, and PYTHONWARNINGS=error would make them fatal.
-    command = [python, "-P", "-W", "ignore", "-m", "pinstripe.engines.exporting", str(directory)]
-    with tempfile.TemporaryFile() as errors:
-        try:
-            # Transformers reads its own docstrings, which PYTHONOPTIMIZE=2 takes away.
-            environment = {name: value for name, value in os.environ.items() if name != "PYTHONOPTIMIZE"}
-            process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=errors, env=environment
-            )
-        except OSError as error:
-            raise EngineError(f"{what}: {error}") from error
-        # Standard input stays open: its end tells the process that its parent is gone.
-        with process:
-            try:
-                code = process.wait(_LIMIT_S)
-            except subprocess.TimeoutExpired:
-                message = f"{what}: not done after {_LIMIT_S // 60} minutes"
-                raise ExecutionError(f"{message}; use engine torch-eager for it") from None
-            finally:
-                process.kill()
-        if code == USAGE_EXIT:
-            raise EngineError(f"{what}: {_last_lines(errors, 1)}")
-        if code:
-            raise ExecutionError(f"{what}: {_last_lines(errors, 4)}")
-
-
-def _last_lines(errors: IO[bytes], count: int) -> str:
-    """Return the end of what was written, on one line."""
-    size = errors.seek(0, 2)
-    errors.seek(max(0, size - _TAIL_BYTES))
-    lines = [line.strip() for line in errors.read().decode(errors="replace").splitlines() if line.strip()]
-    return " | ".join(lines[-count:]) or "it was killed"
+def _failure(python: str, what: str, finished: Finished) -> Exception:
+    """Return what an export that has ended without a result means."""
+    messages = [line.removeprefix(MESSAGE) for line in finished.errors.splitlines() if line.startswith(MESSAGE)]
+    if messages and finished.code == WRITE_EXIT:
+        return OSError(messages[-1])  # `build_once` says where
+    if messages:
+        kind = EngineError if finished.code == USAGE_EXIT else ExecutionError
+        return kind(f"{what}: {messages[-1]}")
+    if why := explain_end(python, finished.errors, finished.code):
+        return EngineError(f"{what}: {why}")
+    return ExecutionError(f"{what}: {last_words(finished.errors, 4) or f'it ended with {finished.code}, silently'}")

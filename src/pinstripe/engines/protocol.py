@@ -120,6 +120,8 @@ class Engine(Protocol):
     """What it can compute in, on a CPU that has the instructions."""
     distributions: ClassVar[tuple[str, ...]]
     """Python distributions it needs at run time, the computing one first, such as `("onnxruntime",)`."""
+    also_needs: ClassVar[Mapping[Precision, str]]
+    """Distributions that a precision needs besides."""
     extra: ClassVar[str]
     """Extra of pinstripe that installs them."""
     options_type: ClassVar[type[msgspec.Struct]]

@@ -1,5 +1,6 @@
 """TensorFlow in eager mode, one operation at a time: what the graph modes are compared with, never the fastest."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import msgspec
@@ -22,6 +23,7 @@ class TfEager:
     format: ClassVar[ArtefactFormat] = "safetensors"
     precisions: ClassVar[tuple[Precision, ...]] = ("float32",)
     distributions: ClassVar[tuple[str, ...]] = DISTRIBUTIONS
+    also_needs: ClassVar[Mapping[Precision, str]] = {}
     extra: ClassVar[str] = EXTRA
     options_type: ClassVar[type[msgspec.Struct]] = KerasOptions
     compiles: ClassVar[Compiling] = "never"

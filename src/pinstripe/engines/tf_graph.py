@@ -1,5 +1,6 @@
 """TensorFlow's graph mode: `tf.function`, traced once for all shapes."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import msgspec
@@ -22,6 +23,7 @@ class TfGraph:
     format: ClassVar[ArtefactFormat] = "safetensors"
     precisions: ClassVar[tuple[Precision, ...]] = ("float32",)
     distributions: ClassVar[tuple[str, ...]] = DISTRIBUTIONS
+    also_needs: ClassVar[Mapping[Precision, str]] = {}
     extra: ClassVar[str] = EXTRA
     options_type: ClassVar[type[msgspec.Struct]] = KerasOptions
     compiles: ClassVar[Compiling] = "never"

@@ -1,5 +1,6 @@
 """TensorFlow's graph compiled by XLA, which compiles anew for each shape (batch, sequence) that comes."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Literal
 
 import msgspec
@@ -38,6 +39,7 @@ class TfXla:
     format: ClassVar[ArtefactFormat] = "safetensors"
     precisions: ClassVar[tuple[Precision, ...]] = ("float32",)
     distributions: ClassVar[tuple[str, ...]] = DISTRIBUTIONS
+    also_needs: ClassVar[Mapping[Precision, str]] = {}
     extra: ClassVar[str] = EXTRA
     options_type: ClassVar[type[msgspec.Struct]] = XlaOptions
     compiles: ClassVar[Compiling] = "shapes"

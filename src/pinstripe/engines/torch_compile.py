@@ -1,5 +1,6 @@
 """Transformers' model, compiled by inductor ahead of time; see `docs/decisions/` for why ahead."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import msgspec
@@ -28,6 +29,7 @@ class TorchCompile:
     format: ClassVar[ArtefactFormat] = "safetensors"
     precisions: ClassVar[tuple[Precision, ...]] = ("float32", "bfloat16", "int8")
     distributions: ClassVar[tuple[str, ...]] = ("torch", "transformers")
+    also_needs: ClassVar[Mapping[Precision, str]] = {"int8": "torchao"}
     extra: ClassVar[str] = "torch"
     options_type: ClassVar[type[msgspec.Struct]] = NoOptions
     compiles: ClassVar[Compiling] = "loading"

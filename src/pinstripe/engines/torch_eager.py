@@ -1,5 +1,6 @@
 """Transformers' own model, run by PyTorch operator by operator: in float32 the reference for the other engines."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import msgspec
@@ -42,6 +43,7 @@ class TorchEager:
     format: ClassVar[ArtefactFormat] = "safetensors"
     precisions: ClassVar[tuple[Precision, ...]] = ("float32", "bfloat16", "int8")
     distributions: ClassVar[tuple[str, ...]] = ("torch", "transformers")
+    also_needs: ClassVar[Mapping[Precision, str]] = {"int8": "torchao"}
     extra: ClassVar[str] = "torch"
     options_type: ClassVar[type[msgspec.Struct]] = TorchEagerOptions
     compiles: ClassVar[Compiling] = "never"

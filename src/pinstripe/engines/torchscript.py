@@ -6,7 +6,7 @@ on it.
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
@@ -41,6 +41,7 @@ class TorchScript:
     format: ClassVar[ArtefactFormat] = "safetensors"
     precisions: ClassVar[tuple[Precision, ...]] = ("float32", "bfloat16")
     distributions: ClassVar[tuple[str, ...]] = ("torch", "transformers")
+    also_needs: ClassVar[Mapping[Precision, str]] = {}
     extra: ClassVar[str] = "torch"
     options_type: ClassVar[type[msgspec.Struct]] = NoOptions
     compiles: ClassVar[Compiling] = "loading"

@@ -30,6 +30,8 @@ class _Family:
     pad_token_id: int = 0
     positions_after_padding: bool = False
     """Position ids start at `pad_token_id + 1`, so that many rows of the table are never used."""
+    position_padding: int | None = None
+    """The id that they start after, where that is a number of its own and not `pad_token_id`."""
     type_vocab_size: int | None = 2
     """Rows of the token-type table where `config.json` does not say; None if the family has no such table."""
     word_embeddings: tuple[str, ...] = ()
@@ -79,6 +81,7 @@ _FAMILIES: dict[str, _Family] = {
     "mpnet": _Family(
         pad_token_id=1,
         positions_after_padding=True,
+        position_padding=1,
         type_vocab_size=None,
         word_embeddings=(_WORDS, f"mpnet.{_WORDS}"),
     ),
@@ -149,7 +152,10 @@ def read_shape(config: dict[str, Any], path: Path) -> Shape:
 
 def first_position(model_type: str, pad_token_id: int) -> int:
     """Return the position id of a text's first token; the ids of a family that is not known start at 0."""
-    return pad_token_id + 1 if _FAMILIES.get(model_type, _BERT).positions_after_padding else 0
+    family = _FAMILIES.get(model_type, _BERT)
+    if not family.positions_after_padding:
+        return 0
+    return 1 + (pad_token_id if family.position_padding is None else family.position_padding)
 
 
 def word_embeddings(model_type: str) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pinstripe.engines import engine
+from pinstripe.engines.last_words import last_words
 from pinstripe.engines.other_python import explain_end
 from pinstripe.errors import EngineError, StartError, WorkerDiedError, WorkerError, WorkerHungError
 from pinstripe.models import TokenBatch
@@ -141,7 +142,7 @@ class Instance(asyncio.Protocol):
                 f"instance {self.index} was not ready within {timeout_s:g} s; {self._last_words()}"
             ) from error
         except WorkerDiedError as error:
-            if (why := explain_end(self.spec.python, self.process.output_tail())) is not None:
+            if (why := explain_end(self.spec.python, self.process.output_tail(), self.process.poll())) is not None:
                 raise EngineError(why) from error
             raise StartError(f"{error} (while it loaded the model)") from error
 
@@ -317,8 +318,8 @@ class Instance(asyncio.Protocol):
         )
 
     def _last_words(self) -> str:
-        lines = [line.strip() for line in self.process.output_tail().splitlines() if line.strip()]
-        return f"its last words: {' / '.join(lines[-3:])}" if lines else "it left no message"
+        words = last_words(self.process.output_tail(), 3)
+        return f"its last words: {words}" if words else "it left no message"
 
 
 def _batch_arrays(batch: TokenBatch) -> dict[str, NDArray[Any]]:

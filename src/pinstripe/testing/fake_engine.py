@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
@@ -57,6 +58,7 @@ class FakeEngine:
     format: ClassVar[ArtefactFormat] = "none"
     precisions: ClassVar[tuple[Precision, ...]] = ("float32",)
     distributions: ClassVar[tuple[str, ...]] = ()
+    also_needs: ClassVar[Mapping[Precision, str]] = {}
     extra: ClassVar[str] = ""
     options_type: ClassVar[type[msgspec.Struct]] = FakeOptions
     compiles: ClassVar[Compiling] = "never"

@@ -1,35 +1,38 @@
 """Writes a model's graph, or quantizes one; `python -m pinstripe.engines.exporting` is started by `prepare`.
 
-Its argument is a directory with a `Request` in it. Its standard input is a pipe from the parent: when that closes, the
+Its arguments are a directory with a `Request` in it, and the number of a pipe from the parent: when that closes, the
 parent is gone, and so is this process.
 """
 
+import errno
 import os
 import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from pinstripe.engines.exporting.making import export, quantize
-from pinstripe.engines.exporting.request import REQUEST_FILE, USAGE_EXIT, ExportRequest, Request
+from pinstripe.engines.exporting.request import MESSAGE, REQUEST_FILE, USAGE_EXIT, WRITE_EXIT, ExportRequest, Request
 from pinstripe.engines.importing import one_line
 from pinstripe.errors import PinstripeError, UsageError
 
 __all__ = ["main"]
 
 
-def _exit_with_parent() -> None:
-    # Not through sys.stdin: a thread that waits in it makes Python abort at exit.
-    while os.read(0, 1):
-        pass
+_WRITING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
+
+
+def _exit_with_parent(pipe: int) -> None:
+    os.read(pipe, 1)
     os._exit(1)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make the graph in the directory that is named; return 0, 2 for what the user can change, 1 for other failures."""
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    """Make the graph in the directory that is named; return 0, or an exit code of `request.py`, or 1 for other failures."""
+    threading.Thread(target=_exit_with_parent, args=(int(arguments[1]),), daemon=True).start()
     directory = Path(arguments[0])
     try:
         request: Request = msgspec.json.decode((directory / REQUEST_FILE).read_bytes(), type=Request)
@@ -37,10 +40,18 @@ def main(arguments: Sequence[str]) -> int:
             export(request, directory)
         else:
             quantize(request, directory)
-    except (PinstripeError, OSError) as error:
-        sys.stderr.write(f"{one_line(error)}\n")
-        return USAGE_EXIT if isinstance(error, UsageError) else 1
+    except PinstripeError as error:
+        return _failed(one_line(error), USAGE_EXIT if isinstance(error, UsageError) else 1)
+    except OSError as error:
+        if error.errno in _WRITING and error.strerror:
+            return _failed(error.strerror, WRITE_EXIT)
+        return _failed(one_line(error), 1)
     return 0
+
+
+def _failed(message: str, code: int) -> int:
+    sys.stderr.write(f"\n{MESSAGE}{message}\n")
+    return code
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from pinstripe.engines.exporting.request import (
     QuantizeRequest,
 )
 from pinstripe.engines.exporting.result import write_result
-from pinstripe.engines.exporting.verifying import largest_difference, load_graph, load_torch
+from pinstripe.engines.exporting.verifying import load_graph, load_torch, relative_difference
 from pinstripe.engines.protocol import Artefact
 from pinstripe.errors import EngineError
 
@@ -38,8 +38,7 @@ def export(request: ExportRequest, directory: Path) -> Path:
 
     Raises:
         EngineError: A library is missing, the network cannot be exported, or the graph's results differ from torch's.
-        ExecutionError: The OpenVINO graph cannot be written.
-        OSError: The ONNX graph or `export.json` cannot be written.
+        OSError: The graph or `export.json` cannot be written.
     """
     network, path = request.network, directory / GRAPH_FILES[request.format]
     if request.format == "onnx":
@@ -48,11 +47,11 @@ def export(request: ExportRequest, directory: Path) -> Path:
         write_openvino(network, path)
     artefact = Artefact(format=request.format, path=str(path), origin="export")
     graph = load_graph(network, artefact, request.format, "float32")
-    difference = largest_difference(network, graph.forward, load_torch(network).forward)
+    difference = relative_difference(network, graph.forward, load_torch(network).forward)
     if difference > _TOLERANCE:
-        message = f"{network.name} as {request.format} differs from torch by {difference:.2g}, more than {_TOLERANCE}"
-        raise EngineError(f"{message}; use engine torch-eager for it")
-    write_result(directory, max_abs_difference=difference, versions=_versions())
+        message = f"{network.name} as {request.format} differs from torch by {difference:.2g} of the largest value"
+        raise EngineError(f"{message}, more than {_TOLERANCE}; use engine torch-eager for it")
+    write_result(directory, relative_difference=difference, versions=_versions())
     return path
 
 
@@ -70,8 +69,7 @@ def quantize(request: QuantizeRequest, directory: Path) -> Path:
 
     Raises:
         EngineError: A library is missing, or the graph cannot be quantized or gives no numbers.
-        ExecutionError: The OpenVINO graph cannot be written.
-        OSError: The ONNX graph or `export.json` cannot be written.
+        OSError: The graph or `export.json` cannot be written.
     """
     network, source, path = request.network, Path(request.source), directory / GRAPH_FILES[request.format]
     if request.format == "onnx":
@@ -85,10 +83,10 @@ def quantize(request: QuantizeRequest, directory: Path) -> Path:
     graph = load_graph(network, artefact, request.format, "int8")
     original = Artefact(format=request.format, path=request.source, origin="export")
     reference = load_graph(network, original, request.format, "float32")
-    difference = largest_difference(network, graph.forward, reference.forward)
+    difference = relative_difference(network, graph.forward, reference.forward)
     if difference == float("inf"):
         raise EngineError(f"{network.name} gives no numbers after quantization; use float32 or bfloat16 for it")
-    write_result(directory, max_abs_difference=difference, versions=_versions())
+    write_result(directory, relative_difference=difference, versions=_versions())
     return path
 
 

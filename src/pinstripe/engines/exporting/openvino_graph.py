@@ -1,5 +1,6 @@
 """A model as an OpenVINO graph."""
 
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,6 @@ from pinstripe.engines.exporting.position_buckets import bucket_tables
 from pinstripe.engines.exporting.traceable import import_torch, make_traceable
 from pinstripe.engines.importing import one_line
 from pinstripe.engines.openvino import import_openvino
-from pinstripe.errors import ExecutionError
 from pinstripe.models import Network
 
 __all__ = ["save_openvino", "write_openvino"]
@@ -18,7 +18,7 @@ def write_openvino(network: Network, path: Path) -> None:
 
     Raises:
         EngineError: A library is missing, or the network cannot be loaded.
-        ExecutionError: The file cannot be written.
+        OSError: The file cannot be written.
     """
     torch, openvino = import_torch(), import_openvino()
     traceable = make_traceable(network)
@@ -33,9 +33,10 @@ def save_openvino(openvino: Any, graph: Any, path: Path) -> None:
     """Write a graph, its weights as they are.
 
     Raises:
-        ExecutionError: The file cannot be written.
+        OSError: The file cannot be written.
     """
     try:
         openvino.save_model(graph, str(path), compress_to_fp16=False)
     except RuntimeError as error:
-        raise ExecutionError(f"openvino cannot write {path}: {one_line(error)}; is there space left?") from error
+        # It does not say why; a full disk is `iostream error`.
+        raise OSError(errno.EIO, f"openvino cannot write {path.name} ({one_line(error)})") from error

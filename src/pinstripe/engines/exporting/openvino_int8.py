@@ -24,7 +24,7 @@ def write_int8_openvino(network: Network, source: Path, target: Path, calibratio
 
     Raises:
         EngineError: A library is missing.
-        ExecutionError: The file cannot be written.
+        OSError: The file cannot be written.
     """
     openvino = import_openvino()
     nncf = import_library("nncf", extra="export")

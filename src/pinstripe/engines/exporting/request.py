@@ -10,8 +10,10 @@ from pinstripe.models import Network
 __all__ = [
     "CALIBRATION_FILE",
     "GRAPH_FILES",
+    "MESSAGE",
     "REQUEST_FILE",
     "USAGE_EXIT",
+    "WRITE_EXIT",
     "ExportRequest",
     "GraphFormat",
     "QuantizeRequest",
@@ -24,8 +26,12 @@ GRAPH_FILES: Final[dict[GraphFormat, str]] = {"onnx": "model.onnx", "openvino": 
 REQUEST_FILE: Final = "request.json"
 CALIBRATION_FILE: Final = "calibration.npz"
 """Arrays of one token batch a text: `ids0` [1, tokens] and so on."""
+MESSAGE: Final = "pinstripe: "
+"""How the line on standard error begins that says why there is no result; libraries write others, also after it."""
 USAGE_EXIT: Final = 2
-"""Exit code for what the user can change; the last line of standard error then says it."""
+"""Exit code for what the user can change."""
+WRITE_EXIT: Final = 3
+"""Exit code for a disk that is full, or cannot be written."""
 
 
 class ExportRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="export"):

@@ -14,25 +14,25 @@ class ExportResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """About a graph that was made.
 
     Attributes:
-        max_abs_difference: Largest difference from the output of torch, or of the float32 graph it was quantized from,
-            on padded batches of random ids.
+        relative_difference: Largest difference from the output of torch, or of the float32 graph it was quantized from,
+            as a share of the largest value, on padded batches of random ids.
         versions: Versions of the distributions that took part, by name.
         file_bytes: Size of each file of the export, by name.
     """
 
-    max_abs_difference: float
+    relative_difference: float
     versions: dict[str, str]
     file_bytes: dict[str, int]
 
 
-def write_result(directory: Path, *, max_abs_difference: float, versions: dict[str, str]) -> None:
+def write_result(directory: Path, *, relative_difference: float, versions: dict[str, str]) -> None:
     """Describe the export that is complete in `directory`.
 
     Raises:
         OSError: The description cannot be written.
     """
     result = ExportResult(
-        max_abs_difference=max_abs_difference,
+        relative_difference=relative_difference,
         versions=versions,
         file_bytes={path.name: path.stat().st_size for path in sorted(directory.iterdir())},
     )

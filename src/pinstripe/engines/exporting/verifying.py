@@ -12,11 +12,14 @@ from pinstripe.engines.protocol import Artefact, LoadedModel, LoadRequest, Preci
 from pinstripe.engines.registry import engine
 from pinstripe.models import Network, TokenBatch
 
-__all__ = ["largest_difference", "load_graph", "load_torch"]
+__all__ = ["load_graph", "load_torch", "relative_difference"]
 
 _READERS: dict[GraphFormat, str] = {"onnx": "onnxruntime", "openvino": "openvino"}
 
 _LONGEST = 512
+
+_LEAST_VALUE = 1e-6
+"""Below it, all values are taken for zero."""
 
 Forward = Callable[[TokenBatch], NDArray[np.float32]]
 
@@ -41,13 +44,24 @@ def load_graph(network: Network, artefact: Artefact, graph_format: GraphFormat, 
     return reader.load(LoadRequest(network=network, artefact=artefact, precision=precision, threads=1))
 
 
-def largest_difference(network: Network, one: Forward, other: Forward) -> float:
-    """Return the largest difference over padded and unpadded batches, from one token to 512; NaN counts as inf."""
+def relative_difference(network: Network, one: Forward, other: Forward) -> float:
+    """Return the largest difference as a share of the largest value, over padded and unpadded batches.
+
+    From one token to 512; what is not a number counts as infinity.
+
+    Args:
+        network: The model.
+        one: What is checked.
+        other: What it should give.
+    """
     worst = 0.0
     for lengths in ((1,), (40, 3, 17), (12, 12), (_LONGEST,)):  # which are cut to the model's longest
         batch = padded_batch(network, lengths)
-        difference = np.abs(one(batch) - other(batch))
+        expected = other(batch)
+        difference = np.abs(one(batch) - expected)
         if not network.one_result_a_text:
-            difference = difference[batch.attention_mask() == 1]
-        worst = max(worst, float(np.nan_to_num(difference, nan=math.inf).max()))
+            real = batch.attention_mask() == 1
+            difference, expected = difference[real], expected[real]
+        share = float(difference.max()) / max(float(np.abs(expected).max()), _LEAST_VALUE)
+        worst = max(worst, share if math.isfinite(share) else math.inf)
     return worst
