@@ -75,16 +75,20 @@ def load_once_built(
         damage: Raised by `load` where it cannot read what is there; the second time it is passed on.
 
     Raises:
-        ExecutionError: See `build_once`.
+        ExecutionError: See `build_once`; or what is damaged cannot be replaced.
     """
     seen = _identity(build_once(directory, build))
     try:
         return load(directory)
     except damage as error:
         logging.getLogger(__name__).warning("%s is damaged and is made anew: %s", directory, error)
-    with _lock(directory, threading.Event()):
-        if _identity(directory) == seen:  # else another process has replaced it meanwhile
-            shutil.rmtree(directory)
+    try:
+        with _lock(directory, threading.Event()):
+            if _identity(directory) == seen:  # else another process has replaced it meanwhile
+                shutil.rmtree(directory)
+    except OSError as error:
+        message = f"{directory} is damaged and cannot be replaced ({error})"
+        raise ExecutionError(f"{message}; delete it, or set PINSTRIPE_CACHE to another place") from error
     return load(build_once(directory, build))
 
 

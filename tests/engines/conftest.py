@@ -40,7 +40,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _slow_if_compiled(name: str) -> Any:
-    return pytest.param(name, marks=pytest.mark.slow) if name == "torch-compile" else name
+    marks = (pytest.mark.slow, pytest.mark.timeout(600))
+    return pytest.param(name, marks=marks) if name == "torch-compile" else name
 
 
 @pytest.fixture(autouse=True)

@@ -42,6 +42,16 @@ _SLOW_MODELS = frozenset(
 )
 
 
+# It takes 15 to 60 s to compile a model; all families are compared with transformers in test_families.py.
+_COMPILED_MODELS = ("minilm", "distilbert-embedding")
+
+
+def _models(name: str, precision: Precision) -> tuple[str, ...]:
+    if name == "torch-compile":
+        return _COMPILED_MODELS
+    return _FLOAT32_MODELS if precision == "float32" else _REDUCED_MODELS
+
+
 def _subjects() -> list[Any]:
     """Return all of engine, precision and model."""
     subjects = []
@@ -49,12 +59,9 @@ def _subjects() -> list[Any]:
         if name == "fake" or name.startswith("tf-"):  # TensorFlow has an environment and tests of its own
             continue
         for precision in engine(name).precisions:
-            for model in _FLOAT32_MODELS if precision == "float32" else _REDUCED_MODELS:
-                compiled = name == "torch-compile"  # takes 15 to 60 s a model
-                quick = (
-                    (precision, model) == ("float32", "distilbert-embedding") if compiled else model not in _SLOW_MODELS
-                )
-                marks = () if quick else (pytest.mark.slow,)
+            for model in _models(name, precision):
+                slow = name == "torch-compile" or model in _SLOW_MODELS
+                marks = (pytest.mark.slow, pytest.mark.timeout(600)) if slow else ()
                 subjects.append(pytest.param((name, precision, model), marks=marks, id=f"{name}-{precision}-{model}"))
     return subjects
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pinstripe.engines import Artefact, LoadRequest, Precision, engine
-from pinstripe.engines.pytorch.compiling import CompiledModel, compiled_package
+from pinstripe.engines.pytorch.compiling import CompiledModel, load_compiled
 from pinstripe.errors import EngineError, ExecutionError
 from pinstripe.models import Network
 from pinstripe.testing.engine_conformance import make_batch
@@ -92,7 +92,7 @@ print(model.forward(make_batch(network, 5)).shape)
 """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PINSTRIPE_CACHE", str(cache))
-        compiled_package(torch, _request(network))
+        load_compiled(torch, _request(network))
     environment = {"PATH": "/nowhere", "HOME": os.environ.get("HOME", "/"), "PINSTRIPE_CACHE": str(cache)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "(1, 5, 32)\n"
@@ -151,11 +151,11 @@ def test_what_the_library_depends_on(
 ) -> None:
     """Another CPU, precision, task or network has a library of its own; another number of threads has not."""
     monkeypatch.setenv("PINSTRIPE_CACHE", str(tmp_path))
-    monkeypatch.setattr("pinstripe.engines.pytorch.compiling.build_once", lambda directory, _: directory)
+    monkeypatch.setattr("pinstripe.engines.pytorch.compiling.load_once_built", lambda directory, *_: directory)
     request = _request(tiny("bert-embedding"))
 
-    def place(**changes: Any) -> Path:
-        return compiled_package(torch, msgspec.structs.replace(request, **changes))
+    def place(**changes: Any) -> Any:
+        return load_compiled(torch, msgspec.structs.replace(request, **changes))
 
     first = place()
     assert first == place(threads=7)

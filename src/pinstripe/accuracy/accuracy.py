@@ -45,6 +45,7 @@ class Accuracy(Comparison, frozen=True, kw_only=True, forbid_unknown_fields=True
             None without pairs, and where all similarities are equal.
         reference_spearman: The same of the reference; None without pairs.
         batch_invariance: The judged engine with itself: each of some texts alone, and padded among longer ones.
+        cut: Texts, or pairs, with more tokens than the model takes, of which only the begin was compared.
         texts: Where the texts come from; None where they are those of the pairs.
         pairs: Where the pairs with people's scores come from; None without.
         floor: Whether that is good enough.
@@ -64,6 +65,7 @@ class Accuracy(Comparison, frozen=True, kw_only=True, forbid_unknown_fields=True
     spearman: float | None
     reference_spearman: float | None
     batch_invariance: Comparison
+    cut: int
     texts: Source | None
     pairs: Source | None
     floor: Verdict

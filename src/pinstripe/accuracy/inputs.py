@@ -21,8 +21,9 @@ T = TypeVar("T")
 
 _RANDOM: Final = "random:"
 _SAMPLE: Final = "sample"
-_LEAST_FOR_RANKS: Final = 10
-"""Pairs below which a rank correlation says nothing: of 10 numbers without any relation, 5 % reach 0.65."""
+_LEAST: Final = 10
+"""Texts or pairs below which there is no verdict: of 10 numbers without any relation, 5 % reach a rank correlation of
+0.65."""
 _MASK_WITHIN: Final = 50
 """Words at the begin of a text of which one is masked, so that the mask is not cut off with what is too long."""
 
@@ -49,7 +50,7 @@ class Inputs:
     """Texts that a model is run on.
 
     Attributes:
-        texts: Texts or pairs of texts, each once; at least one.
+        texts: Texts or pairs of texts, each once.
         source: Where they come from; None where they are those of the rated pairs.
         rated: What people said of pairs among them; None without.
     """
@@ -88,8 +89,8 @@ def read_inputs(
         limit: Most texts, and most pairs, that are taken, evenly spread over the file; None for all.
 
     Raises:
-        UsageError: The model cannot be judged, a file cannot be read, its texts are not for the task, or there are too
-            few for a correlation.
+        UsageError: The model cannot be judged, a file cannot be read, its texts are not for the task, or there are
+            fewer than 10.
     """
     check_judgeable(network.name)
     rated = None if pairs is None else _rated(network.task, pairs, limit)
@@ -101,12 +102,17 @@ def read_inputs(
         chosen = list(dict.fromkeys(_masked(network, _spread(every, limit))))
         name = _SAMPLE if texts is None else str(texts)
         source = Source(name=name, sha256=digest, used=len(chosen), total=len(every))
-    if network.task == "reranking" and len(chosen) < _LEAST_FOR_RANKS and rated is None:
-        raise TextError(f"{len(chosen)} pairs are too few for a rank correlation; give at least {_LEAST_FOR_RANKS}")
+    if rated is None and len(chosen) < _LEAST:
+        noun = "pair" if network.task == "reranking" else "text"
+        raise TextError(f"{_too_few(len(chosen), noun)} to judge; give at least {_LEAST}, each another one")
     if rated is None:
         return Inputs(tuple(chosen), source)
     together, found = _joined(network.task, chosen, *rated)
     return Inputs(together, source, found)
+
+
+def _too_few(count: int, noun: str) -> str:
+    return f"1 {noun} is too few" if count == 1 else f"{count} {noun}s are too few"
 
 
 def _rated(task: Task, path: Path, limit: int | None) -> tuple[list[ScoredPair], Source]:
@@ -114,10 +120,8 @@ def _rated(task: Task, path: Path, limit: int | None) -> tuple[list[ScoredPair],
         raise UsageError(f"--pairs says how alike texts are, and the model is for {task}; use --texts")
     every, digest = read_pairs(path)
     chosen = _spread(every, limit)
-    if len(chosen) < _LEAST_FOR_RANKS:
-        raise TextError(
-            f"{len(chosen)} pairs of {path} are too few for a rank correlation; give at least {_LEAST_FOR_RANKS}"
-        )
+    if len(chosen) < _LEAST:
+        raise TextError(f"{_too_few(len(chosen), 'pair')} for a rank correlation; give at least {_LEAST} in {path}")
     if len({pair.score for pair in chosen}) == 1:
         raise TextError(f"all pairs of {path} have the score {chosen[0].score:g}, so that they have no order")
     return chosen, Source(name=str(path), sha256=digest, used=len(chosen), total=len(every))

@@ -9,7 +9,7 @@ from pinstripe.accuracy.comparison import compare
 from pinstripe.accuracy.floor import judge
 from pinstripe.accuracy.invariance import measure_invariance
 from pinstripe.accuracy.reference import Reference, correlation
-from pinstripe.accuracy.running import ONE_BATCH, OnProgress, ignore, predict_all, read_report
+from pinstripe.accuracy.running import ONE_BATCH, OnProgress, count_cut, ignore, predict_all, read_report
 from pinstripe.api import AsyncModel, Opening
 
 __all__ = ["measure_accuracy"]
@@ -30,6 +30,7 @@ async def measure_accuracy(opening: Opening, reference: Reference, on_progress: 
     async with AsyncModel(replace(opening, batching=ONE_BATCH).prepare) as model:
         report = await read_report(model)
         ran, network = model.configuration, model.network
+        cut = await count_cut(model, inputs.texts)
         answers = await predict_all(model, inputs.texts, f"{ran.engine} {ran.precision}", on_progress)
         invariance = await measure_invariance(model, inputs.texts, on_progress)
     comparison = compare(network.task, reference.answers, answers)
@@ -50,6 +51,7 @@ async def measure_accuracy(opening: Opening, reference: Reference, on_progress: 
         spearman=found,
         reference_spearman=reference.spearman,
         batch_invariance=invariance,
+        cut=cut,
         texts=inputs.source,
         pairs=inputs.rated.source if inputs.rated else None,
         floor=judge(comparison, batch_invariance=invariance, spearman=found, reference_spearman=reference.spearman),

@@ -1,5 +1,6 @@
 """Running a model over texts, a batch at a time."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -12,7 +13,7 @@ from pinstripe.engines import EngineReport
 from pinstripe.errors import WorkerError
 from pinstripe.models import Answer, Classification, Span, Text, TokenClassification
 
-__all__ = ["ONE_BATCH", "OnProgress", "Progress", "ignore", "predict", "predict_all", "read_report"]
+__all__ = ["ONE_BATCH", "OnProgress", "Progress", "count_cut", "ignore", "predict", "predict_all", "read_report"]
 
 ONE_BATCH: Final = BatchRule(order="arrival")
 """Makes one batch of what `predict` gets, so that it is known which texts are neighbours."""
@@ -77,6 +78,13 @@ async def predict(model: AsyncModel, texts: Sequence[Text]) -> list[Answer]:
                 f"{_shortened(text)!r}; do not use it for this model"
             )
     return answers
+
+
+async def count_cut(model: AsyncModel, texts: Sequence[Text]) -> int:
+    """Return how many texts have more tokens than the model takes, so that it sees only their begin."""
+    batches = await asyncio.to_thread(model.batch_texts, texts)
+    rows = [row for batch in batches for row in zip(batch.indices.tolist(), batch.rows, strict=True)]
+    return len({index for index, row in rows if row.cut})
 
 
 async def read_report(model: AsyncModel) -> EngineReport:

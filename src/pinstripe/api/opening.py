@@ -92,13 +92,13 @@ class Opening:
         if self.model.endswith(_PLAN_SUFFIX):
             plan = self._plan()
             model, batching = self._path_in(plan.model), self.batching or plan.batching
-            return self._prepared(model, plan.revision, plan.overrides, batching, self._as_in(plan), stop)
+            return self._prepared(model, plan.revision, plan.overrides, batching, choose=self._as_in(plan), stop=stop)
         if self.configuration is not None and self.wanted != _NOTHING_SAID:
             raise UsageError(
                 "a configuration says engine, precision, instances and cores; leave these out, or leave it out"
             )
         overrides = self.overrides or Overrides()
-        return self._prepared(self.model, self.revision, overrides, self.batching, self._choose, stop)
+        return self._prepared(self.model, self.revision, overrides, self.batching, choose=self._choose, stop=stop)
 
     def _plan(self) -> Plan:
         others = (self.configuration, self.revision, self.overrides)
@@ -135,6 +135,7 @@ class Opening:
         revision: str | None,
         overrides: Overrides,
         batching: BatchRule | None,
+        *,
         choose: "Chooser",
         stop: threading.Event | None,
     ) -> Prepared:

@@ -48,7 +48,7 @@ def accuracy(
         ),
     ] = None,
     limit: Annotated[
-        int, typer.Option(min=1, help="Most texts, and most pairs, that are taken, evenly spread over the file.")
+        int, typer.Option(min=10, help="Most texts, and most pairs, that are taken, evenly spread over the file.")
     ] = 2000,
     option: Annotated[
         list[str] | None, typer.Option(help="Option of the engine; may be repeated.", metavar="NAME=VALUE")
@@ -104,7 +104,11 @@ def accuracy(
     if reference is None and compared.wanted.engine != _REFERENCE:
         note = f"note: {_REFERENCE} is not installed; the reference is float32 of {compared.wanted.engine}"
         standard_error().print(note, soft_wrap=True)
-    found = run_to_the_end(_measure(opening, compared, texts, pairs, limit))
+    try:
+        found = run_to_the_end(_measure(opening, compared, texts, pairs, limit))
+    except KeyboardInterrupt:
+        standard_error().print("stopped; nothing was kept, as accuracy writes no file")
+        raise
     if as_json:
         print_json(found)
     else:

@@ -37,16 +37,22 @@ def _rows(accuracy: Accuracy) -> Iterator[tuple[str, str]]:
         yield "texts", _source(accuracy.texts)
     if accuracy.pairs is not None:
         yield "pairs", _source(accuracy.pairs)
+    if accuracy.cut:
+        yield "cut", f"{_texts(accuracy.cut)} with more tokens than the model takes"
     yield from _numbers(accuracy)
     if accuracy.pairs is not None and accuracy.reference_spearman is not None:
         yield "Spearman", _spearman(accuracy.spearman, accuracy.reference_spearman)
     invariance = "; ".join(f"{title} {value}" for title, value in _numbers(accuracy.batch_invariance))
-    yield "batch invariance", f"{invariance} ({accuracy.batch_invariance.n} texts alone and among longer ones)"
+    yield "batch invariance", f"{invariance} ({_texts(accuracy.batch_invariance.n)} alone and among longer ones)"
 
 
 def _short(version: str) -> str:
     """Return a version without the commit that OpenVINO puts behind it."""
     return version.partition("-")[0]
+
+
+def _texts(count: int) -> str:
+    return f"{count:,} text{'' if count == 1 else 's'}"
 
 
 def _source(source: Source) -> str:

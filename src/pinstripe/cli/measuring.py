@@ -133,7 +133,8 @@ def _notes(
     warnings = dict.fromkeys(text for setup in setups if setup.placement for text in setup.placement.warnings)
     yield from (f"note: {warning}" for warning in warnings)
     if texts and texts.cut:
-        yield f"note: {texts.cut} of {len(texts.rows)} texts are longer than {network.max_tokens} tokens, and cut"
+        verb = "is" if texts.cut == 1 else "are"
+        yield f"note: {texts.cut} of {len(texts.rows)} texts {verb} longer than {network.max_tokens} tokens, and cut"
 
 
 def _stop_in_order() -> None:

@@ -1,15 +1,15 @@
 """ONNX Runtime on its CPU execution provider."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, TypeVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pinstripe.engines.graphs.compiled import compiled_directory
+from pinstripe.engines.graphs.compiled import load_compiled
 from pinstripe.engines.graphs.inputs import GraphInputs, output_names, stack_outputs
 from pinstripe.engines.graphs.onnx_products import read_onnx_products
 from pinstripe.engines.graphs.products import Products, check_products, computed_precision, describe_products
@@ -30,6 +30,8 @@ from pinstripe.machine import read_isa
 from pinstripe.models import TokenBatch
 
 __all__ = ["OnnxRuntime", "OnnxRuntimeOptions"]
+
+T = TypeVar("T")
 
 _PROVIDER: Final = "CPUExecutionProvider"
 _SPINNING: Final = "session.intra_op.allow_spinning"
@@ -92,16 +94,16 @@ class OnnxRuntime:
         if request.precision == "float32":
             check_float32_weights(path, rounded=False)
         level = _LEVELS[options.optimization]
-        optimized = _optimized(library, path, level)
-        products = read_onnx_products(optimized)
-        check_products(products, request.precision, str(path))
-        before = _thread_ids()
-        try:
+
+        def loaded(directory: Path) -> tuple[Any, int, Products]:
+            optimized = directory / _GRAPH_FILE
+            before = _thread_ids()
             session = _session(library, optimized, _session_options(library, options, request.threads))
-        except EngineError as error:
-            raise EngineError(f"{error}; delete that directory, and it will be made again") from error
-        # The calling thread computes too. Onnxruntime cannot be asked, but its pool is complete at this point.
-        threads = len(_thread_ids() - before) + 1
+            # The calling thread computes too. Onnxruntime cannot be asked, but its pool is complete at this point.
+            return session, len(_thread_ids() - before) + 1, read_onnx_products(optimized)
+
+        session, threads, products = _load_optimized(library, path, level, loaded)
+        check_products(products, request.precision, str(path))
         if request.threads not in (None, threads):
             raise EngineError(f"onnxruntime computes with {threads} threads instead of {request.threads}")
         return _OnnxModel(session, request, _report(library, session, level, products, threads))
@@ -120,8 +122,8 @@ def _thread_ids() -> frozenset[str]:
     return frozenset(task.name for task in Path("/proc/self/task").iterdir())
 
 
-def _optimized(library: Any, path: Path, level: str) -> Path:
-    """Return the graph at a level of optimization, its weights laid out for this CPU in a file beside it."""
+def _load_optimized(library: Any, path: Path, level: str, load: Callable[[Path], T]) -> T:
+    """Load the graph at a level of optimization, its weights laid out for this CPU in a file beside it."""
     made_from = {"version": library.__version__, "graph": graph_digest(path), "level": level}
 
     def build(directory: Path) -> None:
@@ -133,7 +135,7 @@ def _optimized(library: Any, path: Path, level: str) -> Path:
         options.add_session_config_entry("session.save_external_prepacked_constant_initializers", "1")
         _session(library, path, options)
 
-    return compiled_directory(OnnxRuntime.name, made_from, build) / _GRAPH_FILE
+    return load_compiled(OnnxRuntime.name, made_from, build, load, EngineError)
 
 
 def _session(library: Any, path: Path, options: Any) -> Any:

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pinstripe.engines.graphs.compiled import compiled_directory
+from pinstripe.engines.graphs.compiled import load_compiled
 from pinstripe.engines.graphs.inputs import GraphInputs, output_names, stack_outputs
 from pinstripe.engines.graphs.openvino_products import read_openvino_products
 from pinstripe.engines.graphs.products import Products, check_products, computed_precision, describe_products
@@ -157,7 +157,7 @@ def _compile(library: Any, path: str, properties: Mapping[str, Any]) -> Any:
         cached(directory)
 
     try:
-        return cached(compiled_directory(OpenVino.name, made_from, build))
+        return load_compiled(OpenVino.name, made_from, build, cached, RuntimeError)
     except RuntimeError as error:
         raise EngineError(f"openvino cannot load {path}: {one_line(error)}") from error
 

@@ -8,7 +8,7 @@ import msgspec
 from pinstripe.engines.importing import import_library
 from pinstripe.engines.options import NoOptions, checked_options
 from pinstripe.engines.protocol import ArtefactFormat, Compiling, EngineReport, LoadRequest, Precision
-from pinstripe.engines.pytorch.compiling import CompiledModel, compiled_package
+from pinstripe.engines.pytorch.compiling import load_compiled
 from pinstripe.engines.pytorch.float32 import set_fpmath
 from pinstripe.engines.pytorch.model import TorchModel
 from pinstripe.engines.pytorch.report import make_report
@@ -44,8 +44,7 @@ class TorchCompile:
         torch = import_library("torch", extra="torch")
         set_fpmath(torch)
         set_threads(torch, request.threads)
-        package = compiled_package(torch, request)
-        compiled = CompiledModel(torch, package)
+        compiled = load_compiled(torch, request)
         settings = {name: value for name, value in compiled.metadata.items() if value and name != "precision"}
 
         def report() -> EngineReport:

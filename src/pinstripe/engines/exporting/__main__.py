@@ -31,7 +31,7 @@ def _exit_with_parent(pipe: int) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make the graph in the directory that is named; return 0, or an exit code of `request.py`, or 1 for other failures."""
+    """Make the graph in the directory that is named; return 0, 1 for a failure, or a code of `request.py`."""
     threading.Thread(target=_exit_with_parent, args=(int(arguments[1]),), daemon=True).start()
     directory = Path(arguments[0])
     try:

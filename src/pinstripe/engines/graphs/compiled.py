@@ -5,17 +5,26 @@ import hashlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
-from pinstripe.cache import build_once, cache_directory
+from pinstripe.cache import cache_directory, load_once_built
 from pinstripe.machine import Machine, read_machine
 
-__all__ = ["compiled_directory"]
+__all__ = ["load_compiled"]
+
+T = TypeVar("T")
 
 
-def compiled_directory(library: str, made_from: Mapping[str, object], build: Callable[[Path], None]) -> Path:
-    """Return the directory of a library's compiled graph, having it built if there is none.
+def load_compiled(
+    library: str,
+    made_from: Mapping[str, object],
+    build: Callable[[Path], None],
+    load: Callable[[Path], T],
+    damage: type[Exception],
+) -> T:
+    """Load a library's compiled graph, having it built if there is none, or only a damaged one.
 
     There is one for each memory node, since the pages of a mapped file lie where it was first read: the instances of a
     node share them, and none reads its weights from afar.
@@ -25,6 +34,8 @@ def compiled_directory(library: str, made_from: Mapping[str, object], build: Cal
         made_from: What the result depends on, beside the model of the CPU and its instructions: version of the
             library, digest of the graph, settings.
         build: Fills the empty directory that it is given.
+        load: Loads what is in the directory that it is given.
+        damage: What `load` raises where it cannot.
 
     Raises:
         ExecutionError: The cache cannot be written.
@@ -37,7 +48,8 @@ def compiled_directory(library: str, made_from: Mapping[str, object], build: Cal
         build(directory)
         _return_freed_memory()
 
-    return build_once(cache_directory() / "compiled" / f"{library}-{key}-{_node(machine)}", build_and_trim)
+    directory = cache_directory() / "compiled" / f"{library}-{key}-{_node(machine)}"
+    return load_once_built(directory, build_and_trim, load, damage)
 
 
 def _node(machine: Machine) -> str:

@@ -7,7 +7,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
-from pinstripe.cache import build_once, cache_directory
+from pinstripe.cache import cache_directory, load_once_built
 from pinstripe.engines.importing import one_line
 from pinstripe.engines.protocol import LoadRequest
 from pinstripe.engines.pytorch.checking import check_graph
@@ -16,7 +16,7 @@ from pinstripe.engines.pytorch.precision import load_precise_module, read_precis
 from pinstripe.errors import EngineError, ExecutionError
 from pinstripe.machine import read_isa
 
-__all__ = ["CompiledModel", "compiled_package"]
+__all__ = ["CompiledModel", "load_compiled"]
 
 _MODEL: Final = "model"
 _VERSION: Final = 1
@@ -25,8 +25,8 @@ _EXAMPLE: Final = (3, 8)
 """Neither 0 nor 1, which the compiler would take for constants."""
 
 
-def compiled_package(torch: Any, request: LoadRequest) -> Path:
-    """Return the directory of the compiled network, made first if there is none for this CPU and these versions.
+def load_compiled(torch: Any, request: LoadRequest) -> "CompiledModel":
+    """Load the compiled network, made first if there is none for this CPU and these versions, or only a damaged one.
 
     Raises:
         EngineError: There is no C++ compiler, the family cannot be compiled, or gives other results when it is.
@@ -43,7 +43,8 @@ def compiled_package(torch: Any, request: LoadRequest) -> Path:
         archive.unlink()
         check_graph(torch, CompiledModel(torch, directory / _MODEL), module, request, "compiled by inductor")
 
-    return build_once(cache_directory() / "torch-compile" / _key(request), build) / _MODEL
+    directory = cache_directory() / "torch-compile" / _key(request)
+    return load_once_built(directory, build, lambda built: CompiledModel(torch, built / _MODEL), ExecutionError)
 
 
 def _key(request: LoadRequest) -> str:
