@@ -10,10 +10,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from pinstripe.cache import build_once
+from pinstripe.cache import build_once, load_once_built
 from pinstripe.errors import ExecutionError
 
 # Builds for ever, after it has said so.
@@ -115,6 +116,83 @@ def test_waiting_ends_with_the_result(tmp_path: Path) -> None:
     assert (directory / "content").is_file()
 
 
+def test_waiting_can_be_stopped(tmp_path: Path) -> None:
+    """Another thread ends a wait for a builder that goes on."""
+    stop = threading.Event()
+    threading.Timer(0.3, stop.set).start()
+    began_s = time.monotonic()
+    with builder_of(tmp_path / "thing") as builder, pytest.raises(ExecutionError, match=f"process {builder} .*stopped"):
+        build_once(tmp_path / "thing", write_content, stop=stop)
+    assert time.monotonic() - began_s < 10
+
+
+def read_content(directory: Path) -> str:
+    """Read what `write_content` wrote, and nothing else."""
+    path = directory / "content"
+    text = path.read_text() if path.exists() else "nothing"
+    if text != "whole":
+        raise ValueError(text)
+    return text
+
+
+def test_what_is_damaged_is_made_anew(tmp_path: Path) -> None:
+    """A file that was changed, or is absent, costs another build and no error; what is whole is left alone."""
+    directory = tmp_path / "thing"
+    for damage in ("changed", "absent", None):
+        if damage == "changed":
+            build_once(directory, write_content)
+            (directory / "content").write_text("half")
+        elif damage == "absent":
+            (directory / "content").unlink()
+        before = directory.stat()
+        assert load_once_built(directory, write_content, read_content, ValueError) == "whole"
+        assert (directory.stat().st_mtime_ns == before.st_mtime_ns) == (damage is None)
+    assert unfinished(directory) == []
+
+
+def test_what_cannot_be_loaded_twice_is_an_error(tmp_path: Path) -> None:
+    """Damage that comes again is passed on, after two builds and no more."""
+    builds: list[Path] = []
+
+    def build(directory: Path) -> None:
+        builds.append(directory)
+        (directory / "content").write_text("always half")
+
+    with pytest.raises(ValueError, match="always half"):
+        load_once_built(tmp_path / "thing", build, read_content, ValueError)
+    assert len(builds) == 2
+
+
+def test_damage_that_several_see_is_mended_once(tmp_path: Path) -> None:
+    """Instances that start together on a damaged directory get one new one, and none removes another's."""
+    directory = build_once(tmp_path / "thing", write_content)
+    (directory / "content").write_text("half")
+    met = threading.Barrier(4)
+    builds: list[Path] = []
+    results: list[str] = []
+
+    def build(unfinished: Path) -> None:
+        builds.append(unfinished)
+        write_content(unfinished)
+
+    def load(built: Path) -> str:
+        text = (built / "content").read_text()
+        if text == "half":
+            met.wait(20)  # all have seen it
+        return read_content(built)
+
+    def start() -> None:
+        results.append(load_once_built(directory, build, load, ValueError))
+
+    threads = [threading.Thread(target=start) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert results == ["whole"] * 4
+    assert len(builds) == 1
+
+
 def test_failure_leaves_nothing(tmp_path: Path) -> None:
     """A build that fails on a full disk is one clear error, and the next call builds."""
 
@@ -126,6 +204,19 @@ def test_failure_leaves_nothing(tmp_path: Path) -> None:
         build_once(tmp_path / "thing", fail)
     assert unfinished(tmp_path / "thing") == []
     assert build_once(tmp_path / "thing", write_content).is_dir()
+
+
+def test_a_full_disk_in_the_words_of_a_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library's error while nothing is free is told as what it is; with space left it stays the library's."""
+
+    def fail(_: Path) -> None:
+        raise RuntimeError("basic_ios::clear")
+
+    with pytest.raises(RuntimeError, match="basic_ios"):
+        build_once(tmp_path / "thing", fail)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=4096))
+    with pytest.raises(ExecutionError, match=f"cannot write the cache {tmp_path}: .*No space left on device; free"):
+        build_once(tmp_path / "thing", fail)
 
 
 def test_unusable_place(tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ _WAIT_LIMIT_S: Final = 45 * 60.0
 _SILENT_S: Final = 2.0
 """A wait that is not worth a word, such as that of instances that start together."""
 _POLL_S: Final = 0.05
+_FULL_BYTES: Final = 1 << 20
+"""Free space below which a build that failed is taken to have failed for the want of it."""
 
 
 def cache_directory() -> Path:
@@ -112,6 +114,10 @@ def _build(directory: Path, build: Callable[[Path], None]) -> None:
     try:
         build(unfinished)
         unfinished.rename(directory)
+    except Exception as error:
+        if shutil.disk_usage(unfinished).free < _FULL_BYTES:  # which libraries tell in words of their own
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+        raise
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 

@@ -64,14 +64,14 @@ def test_questions_stand_with_their_passage() -> None:
 
 
 def test_texts_of_a_file_are_taken_evenly(texts: Callable[[Sequence[Text]], Path]) -> None:
-    """Three of nine are the first, the fourth and the seventh; one that comes again counts once."""
-    path = texts([f"text {number % 6}" for number in range(9)])
+    """Twelve of 36 are the first, the fourth, the seventh and so on; one that comes again counts once."""
+    path = texts([f"text {number % 33}" for number in range(36)])
 
-    inputs = read_inputs(fake_network(), texts=path, limit=3)
+    inputs = read_inputs(fake_network(), texts=path, limit=12)
 
-    assert inputs.texts == ("text 0", "text 3")
+    assert inputs.texts == tuple(f"text {number}" for number in range(0, 33, 3))
     assert inputs.source is not None
-    assert (inputs.source.used, inputs.source.total, inputs.source.name) == (2, 9, str(path))
+    assert (inputs.source.used, inputs.source.total, inputs.source.name) == (11, 36, str(path))
 
 
 def test_pairs_of_an_embedding_model(pairs: Write, texts: Callable[[Sequence[Text]], Path]) -> None:
@@ -109,7 +109,8 @@ def test_a_word_is_masked_for_fill_mask(tmp_path: Path, texts: Callable[[Sequenc
     directory = make_tiny_model(tmp_path / "tiny", architecture="BertForMaskedLM")
     (directory / "tokenizer_config.json").write_text('{"mask_token": "[MASK]"}')
     network = resolve(str(directory))
-    path = texts(["one two three", "猫が外に座る", "[MASK] two three", " ".join(map(str, range(400)))])
+    others = [f"{number} other" for number in range(6)]
+    path = texts(["one two three", "猫が外に座る", "[MASK] two three", " ".join(map(str, range(400))), *others])
 
     inputs = read_inputs(network, texts=path)
 
@@ -120,7 +121,7 @@ def test_a_word_is_masked_for_fill_mask(tmp_path: Path, texts: Callable[[Sequenc
 @pytest.mark.parametrize(
     ("task", "scores", "message"),
     [
-        ("embedding", range(9), "9 pairs of .* are too few for a rank correlation; give at least 10"),
+        ("embedding", range(9), "9 pairs are too few for a rank correlation; give at least 10 in .*pairs.tsv"),
         ("embedding", [2.5] * 10, "all pairs of .* have the score 2.5"),
         ("classification", range(10), "--pairs says how alike texts are, and the model is for classification"),
     ],
@@ -136,7 +137,9 @@ def test_pairs_that_say_nothing(pairs: Write, task: Task, scores: Sequence[objec
     [
         (fake_network(), ["a", ("b", "c")], "text 1 is a pair; embedding takes single texts"),
         (fake_network(task="reranking"), ["a"], "text 0 is a single text; reranking takes pairs"),
-        (fake_network(task="reranking"), [("a", "b")] * 20, "1 pairs are too few for a rank correlation"),
+        (fake_network(task="reranking"), [("a", "b")] * 20, "1 pair is too few to judge; give at least 10"),
+        (fake_network(), ["a"], "1 text is too few to judge; give at least 10"),
+        (fake_network(task="classification"), [f"text {number % 9}" for number in range(50)], "9 texts are too few"),
         (fake_network(name="random:bert-base"), ["a"], "random:bert-base has random weights"),
     ],
 )

@@ -48,6 +48,7 @@ def test_json_has_its_shape(pinstripe: Run, tiny_model: Path, pairs: Path) -> No
     assert found["cosine"] == pytest.approx({"min": 1.0, "p1": 1.0, "mean": 1.0})
     assert found["spearman"] == found["reference_spearman"] is not None
     assert found["n"] == found["batch_invariance"]["n"] == 24
+    assert found["cut"] == 0
     assert found["floor"] == {"passed": True, "reasons": []}
     assert found["pairs"] == {
         "name": str(pairs),
@@ -59,14 +60,15 @@ def test_json_has_its_shape(pinstripe: Run, tiny_model: Path, pairs: Path) -> No
 
 def test_people_read_the_verdict_first(pinstripe: Run, tiny_model: Path, tmp_path: Path) -> None:
     """Then what was compared with what, on which texts; nothing else on standard error."""
-    (tmp_path / "texts.txt").write_text("one\ntwo\nthree\n")
-    finished = pinstripe("accuracy", str(tiny_model), *FAKE, "--texts", "texts.txt", "--limit", "2")
+    (tmp_path / "texts.txt").write_text("".join(f"text {number}\n" for number in range(14)) + "long " * 900 + "\n")
+    finished = pinstripe("accuracy", str(tiny_model), *FAKE, "--texts", "texts.txt", "--limit", "15")
 
     assert (finished.returncode, finished.stderr) == (0, "")
     lines = finished.stdout.splitlines()
     assert lines[0] == f"accurate enough: fake float32, {tiny_model}"
     assert "float32 of fake" in lines[1]
-    assert any("2 of 3 of texts.txt" in line for line in lines)
+    assert any(line.split(maxsplit=1) == ["texts", "15 of texts.txt"] for line in lines)
+    assert any(line.split(maxsplit=1) == ["cut", "1 text with more tokens than the model takes"] for line in lines)
     assert any("min 1.00000, p1 1.00000, mean 1.00000" in line for line in lines)
 
 
@@ -82,7 +84,7 @@ def test_the_floor_and_the_exit_code(pinstripe: Run, undecided: Path, words: tup
 
 def test_check_is_quiet_above_the_floor(pinstripe: Run, tiny_model: Path) -> None:
     """Then it exits with 0."""
-    assert pinstripe("accuracy", str(tiny_model), *FAKE, "--limit", "5", "--check").returncode == 0
+    assert pinstripe("accuracy", str(tiny_model), *FAKE, "--limit", "10", "--check").returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -94,11 +96,13 @@ def test_check_is_quiet_above_the_floor(pinstripe: Run, tiny_model: Path) -> Non
         (("TINY", "--pairs", "none.tsv"), "cannot read none.tsv"),
         (("TINY", "--texts", "none.txt"), "cannot read none.txt"),
         (("TINY", "--reference", "nonsense"), "no engine is named 'nonsense'"),
-        (("TINY", "--limit", "0"), "--limit"),
+        (("TINY", "--limit", "9"), "--limit"),
+        (("TINY", "--texts", "one.txt"), "1 text is too few to judge; give at least 10"),
     ],
 )
 def test_what_cannot_be_had(pinstripe: Run, tiny_model: Path, words: tuple[str, ...], message: str) -> None:
     """One line says what is wrong, before anything runs; the exit code is 2."""
+    (tiny_model.parent / "one.txt").write_text("one\n")
     given = (str(tiny_model) if word == "TINY" else word for word in words)
     finished = pinstripe("accuracy", *given, *([] if "--engine" in words else ["--engine", "fake"]))
 

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from pinstripe.engines import engine, inventory
 from pinstripe.engines.inventory import InstalledEngine, list_engines
-from pinstripe.errors import EngineError, ExecutionError
+from pinstripe.errors import EngineError, ExecutionError, PinstripeError
 from pinstripe.testing.bare_python import make_bare_python
 
 
@@ -113,23 +114,29 @@ def test_an_environment_without_pinstripe(tmp_path: Path) -> None:
         (("echo hello",), "is not understood"),
         (("echo '[{\"name\": 1}]'",), "is not understood"),
         (("echo first >&2", "echo it is broken >&2", "exit 3"), "failed to list its engines: it is broken"),
-        (("exit 3",), "it left no message"),
+        (("exit 3",), "did not behave as a Python interpreter; name one with --python"),
+        (("exec yes",), "it wrote more than 1 MiB"),
         (("echo 'Unknown option: -P' >&2", "exit 2"), "older than Python 3.11"),
     ],
-    ids=["other-version", "words", "other-form", "error", "silent-error", "old-python"],
+    ids=["other-version", "words", "other-form", "error", "silent-error", "endless", "old-python"],
 )
 def test_what_answers_otherwise_is_refused(lines: tuple[str, ...], message: str, tmp_path: Path) -> None:
     """A program that is no such Python is an error of one line."""
-    with pytest.raises(EngineError, match=message) as caught:
+    with pytest.raises(PinstripeError, match=message) as caught:
         list_engines({None: _script(tmp_path / "python", *lines)})
     assert "\n" not in str(caught.value)
 
 
 def test_no_answer_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An interpreter that hangs is given up."""
-    monkeypatch.setattr(inventory, "_LIMIT_S", 0.2)
-    with pytest.raises(ExecutionError, match="did not say what it has"):
-        list_engines({None: _script(tmp_path / "python", "exec sleep 60")})
+    """An interpreter that hangs is given up, with whatever it has started."""
+    monkeypatch.setattr(inventory, "_LIMIT_S", 0.5)
+    with pytest.raises(ExecutionError, match="did not say what it has: not done after"):
+        list_engines({None: _script(tmp_path / "python", "sleep 60 &", f"echo $! > {tmp_path}/pid", "wait")})
+    status = Path("/proc", (tmp_path / "pid").read_text().strip(), "status")
+    deadline = time.monotonic() + 5
+    while status.exists() and "\nState:\tZ" not in status.read_text():
+        assert time.monotonic() < deadline, "it still runs"
+        time.sleep(0.02)
 
 
 def test_every_engine_names_an_extra() -> None:

@@ -1,10 +1,12 @@
 """Which file an engine loads, and the export that happens once."""
 
+import errno
 import importlib
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -137,7 +139,7 @@ def test_export_once_and_use_without_torch(tiny: Callable[[str], Network], tmp_p
     assert prepare(_ONNX, network, python=str(tmp_path / "no-python")) == first
     model = _ONNX.load(LoadRequest(network=network, artefact=first, threads=1))
     assert model.forward(make_batch(network, 3, 5)).shape == (2, 5, network.hidden_size)
-    with pytest.raises(EngineError, match=r"no-python: .*No such file"):
+    with pytest.raises(EngineError, match=r"no-python: there is no such interpreter"):
         prepare(_ONNX, msgspec.structs.replace(network, fingerprint="changed"), python=str(tmp_path / "no-python"))
 
 
@@ -154,22 +156,56 @@ def test_export_needs_torch(tiny: Callable[[str], Network], tmp_path: Path, monk
 
 @pytest.mark.filterwarnings("ignore")  # of the exporter, as in the process that exports
 def test_a_graph_that_cannot_be_written(tiny: Callable[[str], Network], tmp_path: Path) -> None:
-    """OpenVINO's error, which does not tell why, becomes a failure that names the file."""
+    """OpenVINO's error, which does not tell why, becomes one of the system that names the file."""
     pytest.importorskip("openvino")
     (tmp_path / "model.xml").mkdir()
-    with pytest.raises(ExecutionError, match=r"openvino cannot write .*model\.xml: .*; is there space left"):
+    with pytest.raises(OSError, match=r"openvino cannot write model\.xml \(") as caught:
         export(ExportRequest(network=tiny("distilbert-embedding"), format="openvino"), tmp_path)
+    assert caught.value.errno == errno.EIO
 
 
 def test_what_the_system_says_is_one_line(tmp_path: Path) -> None:
     """The exporting process hands on an error of the system, such as of a full disk, without a traceback."""
-    command = [sys.executable, "-m", "pinstripe.engines.exporting", str(tmp_path / "gone")]
     # Standard input stays open meanwhile: its end would stop the process.
+    command = [sys.executable, "-m", "pinstripe.engines.exporting", "0", str(tmp_path / "gone")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         errors = process.stderr.read()
     assert process.returncode == 1
-    assert errors.splitlines() == [f"[Errno 2] No such file or directory: '{tmp_path}/gone/request.json'"]
+    assert errors.strip() == f"pinstripe: [Errno 2] No such file or directory: '{tmp_path}/gone/request.json'"
+
+
+@pytest.mark.parametrize("format_name", ["onnx", "openvino"])
+def test_a_full_disk_is_said_in_one_line(
+    format_name: str, directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever libraries wrote before and after, the message is what happened, where, and what to do."""
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "sitecustomize.py").write_text(
+        "import os, sys, pinstripe.engines.exporting.making as making\n"
+        "def export(request, directory):\n"
+        "    sys.stderr.write('W1130 12:52:50.424000 20222 torch/utils/_pytree.py:630] deprecated\\nFailed to load')\n"
+        "    os.write(os.open('/dev/full', os.O_WRONLY), b'graph')\n"
+        "making.export = export\n"
+        "import atexit; atexit.register(lambda: sys.stderr.write('goodbye of a library\\n'))\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "full"))
+    monkeypatch.setenv("PINSTRIPE_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(ExecutionError) as caught:
+        prepare(_ONNX if format_name == "onnx" else _OPENVINO, _network(directory))
+    assert str(caught.value) == (
+        f"cannot write the cache {tmp_path}/cache/exports: No space left on device; "
+        "free space there or set PINSTRIPE_CACHE"
+    )
+
+
+@pytest.mark.parametrize("lines", [("exit 0",), ("echo garbage", "echo more >&2", "exit 0"), ("exit 1",)])
+def test_what_is_no_python_exports_nothing(lines: tuple[str, ...], directory: Path, tmp_path: Path) -> None:
+    """A program that is no Python is told as that, and nothing of it is taken for an export."""
+    python = _script(tmp_path / "program", *lines)
+    with pytest.raises(EngineError, match=f"{python} did not behave as a Python interpreter; name one with --python"):
+        prepare(_ONNX, _network(directory), python=python)
+    assert not list((cache_directory() / "exports").glob("abc-*/"))
 
 
 def test_a_crash_is_told_by_its_last_lines(directory: Path, tmp_path: Path) -> None:
@@ -186,6 +222,37 @@ def test_export_is_bounded(directory: Path, tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(ExecutionError, match=r"not done after .*; use engine torch-eager"):
         prepare(_ONNX, _network(directory), python=python)
     assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
+
+
+def test_an_export_can_be_stopped(directory: Path, tmp_path: Path) -> None:
+    """Another thread's word ends it at once, with what it has started, and nothing is kept."""
+    note = (f"echo $$ $! > {tmp_path}/new", f"mv {tmp_path}/new {tmp_path}/pids")
+    python = _script(tmp_path / "python", "sleep 60 &", *note, "wait")
+    stop, raised = threading.Event(), []
+
+    def run() -> None:
+        with pytest.raises(ExecutionError) as caught:
+            prepare(_ONNX, _network(directory), python=python, stop=stop)
+        raised.append(str(caught.value))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    _wait_for((tmp_path / "pids").exists, 30)
+    stop.set()
+    thread.join(2)
+    assert not thread.is_alive()
+    assert "it was stopped" in raised[0]
+    pids = (tmp_path / "pids").read_text().split()
+    _wait_for(lambda: not any(_runs(int(pid)) for pid in pids), 5)
+    assert not list((cache_directory() / "exports").glob(".abc-*.unfinished-*"))
+
+
+def _runs(pid: int) -> bool:
+    """Return whether a process is there, and no zombie that waits for its new parent."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
 
 
 def test_concurrent_starts_export_once(tiny: Callable[[str], Network], tmp_path: Path) -> None:

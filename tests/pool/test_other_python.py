@@ -10,6 +10,7 @@ import pytest
 
 import pinstripe
 from pinstripe.engines import EngineReport
+from pinstripe.engines.other_python import check_python
 from pinstripe.errors import EngineError
 from pinstripe.models import TokenBatch
 from pinstripe.pool import Pool, WorkerSpec
@@ -86,10 +87,41 @@ def test_what_is_no_interpreter_is_refused(fake_worker: MakeWorker, tmp_path: Pa
     interpreter.parent.mkdir(parents=True)
     interpreter.symlink_to(sys.executable)
     for path, message in [
-        (tmp_path / "absent", "there is no Python interpreter"),
+        ("", "--python is empty"),
+        (tmp_path / "absent", "there is no such interpreter; name one with its path"),
+        ("no-such-python-anywhere", "there is no such interpreter in PATH"),
         (tmp_path, "there is no bin/python in it"),
         (tmp_path / "environment", f"use {interpreter}"),
         (tmp_path / "text", "may not be executed"),
     ]:
         with pytest.raises(EngineError, match=message):
             asyncio.run(_run(fake_worker(python=str(path))))
+
+
+def test_a_name_in_path_is_an_interpreter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a shell: found in PATH and not in the working directory, which the message tells."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "my-python").symlink_to(sys.executable)
+    (tmp_path / "here").symlink_to(sys.executable)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.chdir(tmp_path)
+    check_python("my-python")
+    check_python("./here")
+    with pytest.raises(EngineError, match=r"--python here: .*write \./here"):
+        check_python("here")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [("exit 0",), ("echo garbage", "echo more >&2", "exit 0"), ("exit 1",), ("echo bad option -- P >&2", "exit 2")],
+    ids=["true", "garbage", "false", "other-options"],
+)
+def test_a_program_that_is_no_python_is_told(lines: tuple[str, ...], fake_worker: MakeWorker, tmp_path: Path) -> None:
+    """What runs, but not as Python does, is named with the option that named it."""
+    program = tmp_path / "program"
+    program.write_text("\n".join(("#!/bin/sh", *lines, "")))
+    program.chmod(0o755)
+    with pytest.raises(EngineError) as caught:
+        asyncio.run(_run(fake_worker(python=str(program))))
+
+    assert str(caught.value) == f"{program} did not behave as a Python interpreter; name one with --python"

@@ -21,7 +21,7 @@ _CALIBRATION_TEXTS: Final = 300
 def artefact_finder(network: Network, stop: threading.Event | None = None) -> Callable[[Configuration], Artefact]:
     """Return the function that finds or makes the file for a configuration of this model; it may take minutes.
 
-    With `stop` another thread can end that. It raises EngineError, ExecutionError (see `pinstripe.engines.prepare`), and
+    With `stop` another thread can end that. It raises EngineError, ExecutionError (see `pinstripe.engines.prepare`) and
     TextError for calibration texts.
     """
     return partial(_artefact, network, stop)

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -62,6 +63,7 @@ def explain_end(python: str, said: str, code: int | None) -> str | None:
     if "of one pinstripe version" in said:
         return f"{python} has a pinstripe that does not understand this one's messages; {install}, the version here"
     # A Python that runs pinstripe ends with 0 only when it has answered, and says why it fails.
-    if code == 0 or (code is not None and code > 0 and not said.strip()) or _OTHER_PROGRAM.search(said):
+    silent = code is not None and code > 0 and not said.strip()
+    if python != sys.executable and (code == 0 or silent or _OTHER_PROGRAM.search(said)):
         return f"{python} did not behave as a Python interpreter; name one with --python"
     return None

@@ -196,14 +196,14 @@ class _Preparation:
             return run_module(
                 self.python,
                 "pinstripe.engines.exporting",
-                str(directory),
                 str(held_there),
+                str(directory),
                 limit_s=_LIMIT_S,
                 stop=self.stop,
                 pass_fds=(held_there,),
             )
         except ExecutionError as error:
-            raise ExecutionError(f"{what}: {error}; engine torch-eager needs no export") from error
+            raise ExecutionError(f"{what}: {error}; use engine torch-eager") from error
         finally:
             os.close(held_there)
             os.close(held_here)

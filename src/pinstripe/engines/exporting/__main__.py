@@ -1,7 +1,7 @@
 """Writes a model's graph, or quantizes one; `python -m pinstripe.engines.exporting` is started by `prepare`.
 
-Its arguments are a directory with a `Request` in it, and the number of a pipe from the parent: when that closes, the
-parent is gone, and so is this process.
+Its arguments are the number of a pipe from the parent, and a directory with a `Request` in it. When the pipe closes,
+the parent is gone, and so is this process.
 """
 
 import errno
@@ -32,8 +32,8 @@ def _exit_with_parent(pipe: int) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Make the graph in the directory that is named; return 0, 1 for a failure, or a code of `request.py`."""
-    threading.Thread(target=_exit_with_parent, args=(int(arguments[1]),), daemon=True).start()
-    directory = Path(arguments[0])
+    threading.Thread(target=_exit_with_parent, args=(int(arguments[0]),), daemon=True).start()
+    directory = Path(arguments[1])
     try:
         request: Request = msgspec.json.decode((directory / REQUEST_FILE).read_bytes(), type=Request)
         if isinstance(request, ExportRequest):
