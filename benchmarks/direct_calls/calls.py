@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pinstripe.engines import LoadRequest
 from pinstripe.engines.importing import import_library
 from pinstripe.engines.openvino import import_openvino
-from pinstripe.engines.pytorch.compiling import compiled_package
+from pinstripe.engines.pytorch.compiling import load_compiled
 
 __all__ = ["DIRECT_CALLS", "Call"]
 
@@ -78,13 +78,12 @@ def _torchscript(request: LoadRequest, ids: _Ids) -> Call:
 def _torch_compile(request: LoadRequest, ids: _Ids) -> Call:
     """Load the library that the engine compiled, since another compilation would be another library."""
     torch = import_library("torch", extra="torch")
-    package = str(compiled_package(torch, request))
-    loader = torch._C._aoti.AOTIModelPackageLoader(package, "model", True, 1, -1)  # noqa: FBT003, SLF001 - its only form for a directory
+    library = load_compiled(torch, request)
     tensors = [torch.from_numpy(array.copy()) for array in _inputs(ids).values()]
 
     def call() -> object:
         with torch.inference_mode():
-            return loader.run(tensors)[0]
+            return library(*tensors)
 
     return call
 
