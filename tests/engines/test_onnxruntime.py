@@ -104,7 +104,7 @@ def test_options(tiny: Callable[[str], Network], artefact: Callable[[str, Networ
     assert settings["session.intra_op.allow_spinning"] == "0"
     assert settings["graph_optimization_level"] == "ORT_ENABLE_BASIC"
     assert settings["providers"] == "CPUExecutionProvider"
-    with pytest.raises(EngineError, match=r"optimization='most'.*spinning, optimization"):
+    with pytest.raises(EngineError, match="optimization=most; use disabled, basic, extended or all"):
         _load(path, network, options={"optimization": "most"})
 
 

@@ -157,7 +157,7 @@ def test_int8_without_torchao(tiny: Callable[[str], Network], monkeypatch: pytes
         ("int8", {"gemm": "onednn"}, "gemm=onednn is not for int8"),
         ("int8", {"fpmath": "bf16"}, "fpmath=bf16 is for float32, not int8"),
         ("float32", {"gemm": "mkl", "fpmath": "bf16"}, "gemm=mkl computes in float32 only"),
-        ("float32", {"gemm": "blis"}, "does not take gemm=blis; use auto or mkl or onednn"),
+        ("float32", {"gemm": "blis"}, "does not take gemm=blis; use auto, mkl or onednn"),
         pytest.param("bfloat16", {"gemm": "mkl"}, "gemm=mkl is for float32", marks=needs_bfloat16),
     ],
 )

@@ -44,7 +44,8 @@ def describe_options(kind: type[msgspec.Struct]) -> dict[str, str]:
     for field in msgspec.structs.fields(kind):
         of = [one for one in get_args(field.type) if one is not type(None)]
         if of and all(isinstance(one, str | int) for one in of):
-            described[field.name] = " or ".join(map(str, of))
+            *first, last = map(str, of)
+            described[field.name] = f"{', '.join(first)} or {last}" if first else last
         else:
             described[field.name] = "true or false" if field.type is bool else "a number"
     return described
