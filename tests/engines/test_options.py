@@ -17,7 +17,7 @@ from pinstripe.errors import EngineError
         (
             "openvino",
             {"spin": 1},
-            r"openvino has no option spin; its options: quantization \(dynamic or static\), group",
+            r"has no option spin; its options: quantization \(dynamic or static\), group_size",
         ),
         ("torchscript", {"gemm": "mkl"}, "torchscript has no option gemm; its options: none"),
     ],
