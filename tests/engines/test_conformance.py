@@ -10,39 +10,19 @@ from pinstripe.models import Network
 from pinstripe.testing.engine_conformance import EngineConformance
 from pinstripe.testing.fake_engine import fake_network
 
+# All families are compared with transformers in test_families.py, and their heads in test_agreement.py.
 _FLOAT32_MODELS = (
     "minilm",
-    "albert-embedding",
     "bert-classification",
     "bert-fill-mask",
     "bert-question-answering",
     "bert-reranking",
-    "bert-token-classification",
-    "deberta-v2-embedding",
-    "deberta-v3-embedding",
     "distilbert-embedding",
-    "electra-embedding",
     "modernbert-embedding",
-    "mpnet-embedding",
     "roberta-embedding",
-    "xlm-roberta-embedding",
 )
 _REDUCED_MODELS = ("minilm", "bert-question-answering", "distilbert-embedding")
-# By default these are only compared with transformers, in test_families.py, and the heads in test_agreement.py.
-_SLOW_MODELS = frozenset(
-    {
-        "albert-embedding",
-        "bert-token-classification",
-        "deberta-v2-embedding",
-        "deberta-v3-embedding",
-        "electra-embedding",
-        "mpnet-embedding",
-        "xlm-roberta-embedding",
-    }
-)
-
-
-# It takes 15 to 60 s to compile a model; all families are compared with transformers in test_families.py.
+# It takes 15 to 60 s to compile one.
 _COMPILED_MODELS = ("minilm", "distilbert-embedding")
 
 
@@ -60,8 +40,7 @@ def _subjects() -> list[Any]:
             continue
         for precision in engine(name).precisions:
             for model in _models(name, precision):
-                slow = name == "torch-compile" or model in _SLOW_MODELS
-                marks = (pytest.mark.slow, pytest.mark.timeout(600)) if slow else ()
+                marks = (pytest.mark.slow, pytest.mark.timeout(600)) if name == "torch-compile" else ()
                 subjects.append(pytest.param((name, precision, model), marks=marks, id=f"{name}-{precision}-{model}"))
     return subjects
 
