@@ -16,7 +16,7 @@ import msgspec
 
 from pinstripe.accuracy import Accuracy, measure_accuracy, measure_reference, read_inputs, reference_opening
 from pinstripe.api import Opening, Wanted
-from pinstripe.cli.engine_options import python_of, read_pythons
+from pinstripe.cli.engine_options import python_of, read_engines, read_pythons
 from pinstripe.engines.inventory import list_engines
 from pinstripe.errors import PinstripeError
 from pinstripe.machine import read_machine
@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=Path)
     parser.add_argument("--limit", type=int, default=2000)
     parser.add_argument("--calibration")
+    parser.add_argument("--engine", default="all", help="a list; all is every one that is installed")
     parser.add_argument("--python", action="append", default=[], metavar="[ENGINE=]PATH")
     asyncio.run(_print_table(parser.parse_args()))
 
@@ -48,7 +49,7 @@ async def _print_table(asked: argparse.Namespace) -> None:
     reference = await measure_reference(compared, inputs)
     print(f"{asked.model} on {read_machine().model_name}, {len(inputs.texts):,} texts; ", end="")
     print(f"the reference is float32 of {reference.engine} {reference.version}\n\n{HEADER}")
-    for wanted in _ways(asked.calibration, pythons):
+    for wanted in _ways(read_engines(asked.engine, pythons), asked.calibration, pythons):
         how = f"{wanted.precision} {' '.join(map(str, wanted.options.values()))}".strip()
         try:
             row = _row(await measure_accuracy(replace(opening, wanted=wanted), reference))
@@ -57,9 +58,9 @@ async def _print_table(asked: argparse.Namespace) -> None:
         print(f"| {wanted.engine} | {how} | {row}", flush=True)
 
 
-def _ways(calibration: str | None, pythons: dict[str | None, str]) -> Iterator[Wanted]:
+def _ways(engines: list[str], calibration: str | None, pythons: dict[str | None, str]) -> Iterator[Wanted]:
     for one in list_engines(pythons):
-        for precision in one.precisions if one.available else ():
+        for precision in one.precisions if one.name in engines else ():
             wanted = Wanted(engine=one.name, precision=precision, instances=1, python=python_of(one.name, pythons))
             yield wanted
             if calibration and (one.name, precision) == ("openvino", "int8"):
