@@ -366,13 +366,16 @@ def test_full_output_is_one_line(words: tuple[str, ...]) -> None:
 
 
 def test_options_reach_the_engine_they_are_meant_for(pinstripe: Run, tiny_model: Path) -> None:
-    """An option with an engine's name is that engine's alone, and the baseline has none."""
-    options = ("--option", "fixed_us=2000", "--option", "openvino.nothing=1", "--option", "fake.busy=true")
+    """An option with an engine's name is that engine's alone, and the baseline has none; of others it may be a slip."""
+    options = ("--option", "fixed_us=2000", "--option", "fake.busy=true")
     finished = pinstripe("bench", str(tiny_model), "--engine", "fake", "--baseline", "fake", "--json", *options, *QUICK)
     baseline, own = _trials(finished)
 
     assert baseline["configuration"]["options"] == {}
     assert own["configuration"]["options"] == {"fixed_us": 2000, "busy": True}
+    other = pinstripe("bench", str(tiny_model), "--engine", "fake", "--option", "openvino.nothing=1", *QUICK)
+    assert other.returncode == 2
+    assert "openvino.nothing is for openvino, which is not among the engines" in other.stderr
 
 
 def test_a_precision_that_an_engine_lacks_is_reported(pinstripe: Run, tiny_model: Path) -> None:
@@ -411,4 +414,4 @@ def test_another_python(pinstripe: Run, tiny_model: Path) -> None:
 
     assert trial["configuration"]["python"] == sys.executable
     assert absent.returncode == 2
-    assert "/no/python is no file" in absent.stderr
+    assert "--python /no/python: there is no such interpreter" in absent.stderr

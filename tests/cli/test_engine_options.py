@@ -74,7 +74,7 @@ def test_pythons() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("/no/such/python", "there is no Python interpreter /no/such/python"),
+        ("/no/such/python", "--python /no/such/python: there is no such interpreter"),
         (f"tf-grph={sys.executable}", "did you mean tf-graph"),
     ],
 )
