@@ -110,17 +110,17 @@ def test_broken_interpreter_is_reported(launch: Launch, monkeypatch: pytest.Monk
 
 def test_environment_changes_in_the_child_only(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
     """Variables are added, replaced and removed for the child, bytes that are no text included; not for the parent."""
-    monkeypatch.setenv("PINSTRIPE_REMOVED", "old")
-    monkeypatch.setenv("PINSTRIPE_REPLACED", "old")
-    monkeypatch.setenv("PINSTRIPE_KEPT", "old\udcff")
+    monkeypatch.setenv("CHANGED_REMOVED", "old")
+    monkeypatch.setenv("CHANGED_REPLACED", "old")
+    monkeypatch.setenv("CHANGED_KEPT", "old\udcff")
     before = dict(os.environ)
-    environment = {"PINSTRIPE_REMOVED": None, "PINSTRIPE_REPLACED": "new", "PINSTRIPE_ADDED": "ö"}
+    environment = {"CHANGED_REMOVED": None, "CHANGED_REPLACED": "new", "CHANGED_ADDED": "ö"}
     process = launch(SLEEP, environment=environment)
     lines = Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
-    assert sorted(line for line in lines if line.startswith(b"PINSTRIPE_")) == [
-        b"PINSTRIPE_ADDED=" + "ö".encode(),
-        b"PINSTRIPE_KEPT=old\xff",
-        b"PINSTRIPE_REPLACED=new",
+    assert sorted(line for line in lines if line.startswith(b"CHANGED_")) == [
+        b"CHANGED_ADDED=" + "ö".encode(),
+        b"CHANGED_KEPT=old\xff",
+        b"CHANGED_REPLACED=new",
     ]
     assert dict(os.environ) == before
 
