@@ -52,10 +52,10 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # compilers share the CPUs with other tests
 def test_one_compilation_serves_everything(
-    tiny: Callable[[str], Network], cache: Path, compilations: list[str], monkeypatch: pytest.MonkeyPatch
+    tiny: Callable[[str], Network], tmp_path: Path, compilations: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All shapes, numbers of threads and later loads share one compilation, and give transformers' results."""
-    monkeypatch.setenv("PINSTRIPE_CACHE", str(cache))
+    monkeypatch.setenv("PINSTRIPE_CACHE", str(tmp_path))
     network = tiny("bert-embedding")
     original = transformers.AutoModel.from_pretrained(network.directory).eval()
     for threads in (1, 2):
@@ -70,7 +70,7 @@ def test_one_compilation_serves_everything(
             np.testing.assert_allclose(model.forward(batch)[real], expected[real], rtol=0, atol=1e-5)
     assert len(compilations) == 1
     # Neither the archive nor inductor's intermediate files stay, nor is there a copy elsewhere.
-    (directory,) = (path for path in (cache / "torch-compile").iterdir() if path.is_dir())
+    (directory,) = (path for path in (tmp_path / "torch-compile").iterdir() if path.is_dir())
     assert [path.name for path in directory.iterdir()] == ["model"]
 
 
