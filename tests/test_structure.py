@@ -13,7 +13,7 @@ import pinstripe
 
 SOURCE = Path(pinstripe.__file__).parent
 ROOMS = (
-    *("machine", "placement", "runtime", "models", "engines", "configuration", "pool"),
+    *("machine", "placement", "runtime", "models", "engines", "knobs", "configuration", "pool"),
     *("texts", "dispatch", "api", "accuracy", "bulk", "peak", "bench", "diagnosis", "cli"),
 )
 SHARED = {"errors", "cache", "__init__"}

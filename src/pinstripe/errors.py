@@ -6,6 +6,7 @@
     │   ├── PlacementError    a placement wish cannot be met on this machine
     │   ├── ModelError        a model cannot be found, read or understood
     │   ├── EngineError       an engine is unknown, not installed, or cannot do what was asked
+    │   ├── KnobError         a knob is unknown, or its value cannot be had
     │   ├── ConfigurationError  a configuration, workload, plan or record is not valid
     │   └── TextError         a text, or a file of texts, is not valid
     │       └── BadTextError  one of several texts, by its index
@@ -26,6 +27,7 @@ __all__ = [
     "ConfigurationError",
     "EngineError",
     "ExecutionError",
+    "KnobError",
     "MachineError",
     "ModelError",
     "OutputError",
@@ -63,6 +65,10 @@ class ModelError(UsageError):
 
 class EngineError(UsageError):
     """An engine is unknown, not installed, or cannot do what was asked of it."""
+
+
+class KnobError(UsageError):
+    """A knob is unknown, or its value cannot be had on this machine or with this engine."""
 
 
 class ConfigurationError(UsageError):

@@ -6,6 +6,7 @@ import msgspec
 
 from pinstripe.engines import OptionValue, Precision, shown
 from pinstripe.errors import ConfigurationError
+from pinstripe.knobs import AUTO, OF_PLACEMENT, check_knobs, knob_names
 from pinstripe.placement import CoreKindWish, SmtUse, Strategy, Wish
 from pinstripe.runtime import MemoryPolicy
 
@@ -36,6 +37,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         calibration: File of texts from which a `static` quantization takes its scales; None for any other.
         python: Interpreter of the environment that the engine is installed in; None for this one's.
         options: Options of the engine, by name.
+        knobs: What else is set when a worker starts, by name; those that are not named are left as they are.
     """
 
     engine: str
@@ -54,6 +56,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     calibration: str | None = None
     python: str | None = None
     options: dict[str, OptionValue] = {}
+    knobs: dict[str, str] = {}
 
     def __post_init__(self) -> None:
         """Refuse combinations that cannot run as they read.
@@ -77,10 +80,28 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
                 "--threads framework leaves the number of threads and their places to the framework; "
                 "leave out --cores, --bind, --reserve, --strategy, --smt and --core-kind"
             )
+        self._check_knobs()
         if self.pin == "none" and self.memory_policy not in {"auto", "none"}:
             raise ConfigurationError(
                 f"--memory {self.memory_policy} needs instances that have a place; leave out --pin none or --memory"
             )
+
+    def _check_knobs(self) -> None:
+        check_knobs(self.knobs)
+        if twice := [name for name in OF_PLACEMENT if name in self.knobs]:
+            raise ConfigurationError(f"{twice[0]} is a field of the configuration; take it out of knobs and set that")
+        if options := [name for name in self.options if name in knob_names()]:
+            raise ConfigurationError(
+                f"{options[0]} is a knob, not an option of {self.engine}; name it among knobs (--{_dashed(options[0])})"
+            )
+
+    @property
+    def all_knobs(self) -> dict[str, str]:
+        """All knobs that ask for something, those that are fields included."""
+        named = {**self.knobs, "smt": self.smt, "memory_policy": self.memory_policy}
+        if self.pin == "none" or self.bind is not None:
+            del named["smt"]  # which hardware threads they get is not placement's choice
+        return {name: value for name, value in named.items() if value != AUTO}
 
     @property
     def wish(self) -> Wish:
@@ -113,9 +134,13 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
                 self.engine,
                 *precision,
                 shape,
-                *(f"{name}={shown(value)}" for name, value in {**unusual, **self.options}.items()),
+                *(f"{name}={shown(value)}" for name, value in {**unusual, **self.options, **self.knobs}.items()),
             ]
         )
+
+
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")
 
 
 _SHOWN: Final = ("pin", "strategy", "smt", "core_kind", "reserve", "memory_policy", "file", "calibration", "python")

@@ -15,6 +15,7 @@ from pinstripe.engines.protocol import (
     OptionValue,
     Precision,
     Quantization,
+    Threading,
 )
 from pinstripe.engines.registry import engine, engine_names
 
@@ -30,6 +31,7 @@ __all__ = [
     "OptionValue",
     "Precision",
     "Quantization",
+    "Threading",
     "check_precision",
     "engine",
     "engine_names",

@@ -24,6 +24,7 @@ from pinstripe.engines.protocol import (
     OptionValue,
     Precision,
     Quantization,
+    Threading,
 )
 from pinstripe.errors import EngineError
 from pinstripe.machine import read_isa
@@ -79,6 +80,7 @@ class OnnxRuntime:
     also_needs: ClassVar[Mapping[Precision, str]] = {}
     extra: ClassVar[str] = "onnxruntime"
     options_type: ClassVar[type[msgspec.Struct]] = OnnxRuntimeOptions
+    threading: ClassVar[Threading] = "own"
     compiles: ClassVar[Compiling] = "never"
 
     def quantization(self, precision: Precision, options: Mapping[str, OptionValue]) -> Quantization:

@@ -24,6 +24,7 @@ from pinstripe.engines.protocol import (
     OptionValue,
     Precision,
     Quantization,
+    Threading,
 )
 from pinstripe.errors import EngineError
 from pinstripe.models import Network, TokenBatch
@@ -75,6 +76,7 @@ class OpenVino:
     also_needs: ClassVar[Mapping[Precision, str]] = {}
     extra: ClassVar[str] = "openvino"
     options_type: ClassVar[type[msgspec.Struct]] = OpenVinoOptions
+    threading: ClassVar[Threading] = "tbb"
     compiles: ClassVar[Compiling] = "never"
 
     def quantization(self, precision: Precision, options: Mapping[str, OptionValue]) -> Quantization:

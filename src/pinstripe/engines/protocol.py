@@ -21,12 +21,15 @@ __all__ = [
     "OptionValue",
     "Precision",
     "Quantization",
+    "Threading",
 ]
 
 Precision = Literal["float32", "bfloat16", "int8"]
 """Of the matrix products with weights: int8 multiplies 8-bit integers and leaves the rest to float32 or bfloat16."""
 Compiling = Literal["never", "loading", "shapes"]
 """Never for minutes; when a network is first loaded; whenever a batch has another number of texts or length."""
+Threading = Literal["openmp", "tbb", "own", "none"]
+"""What runs an engine's compute threads: an OpenMP runtime, TBB, a pool of its own; or it has none."""
 Quantization = Literal["none", "dynamic", "weights", "static"]
 """How a graph's file is quantized before an engine loads it: not at all; weights by channel, with activations quantized
 as they come, written into the graph (`dynamic`) or left to the engine (`weights`); or activations by fixed scales that
@@ -126,6 +129,8 @@ class Engine(Protocol):
     """Extra of pinstripe that installs them."""
     options_type: ClassVar[type[msgspec.Struct]]
     """Its options, each with a default."""
+    threading: ClassVar[Threading]
+    """What runs its compute threads."""
     compiles: ClassVar[Compiling]
     """When it may take minutes to compile the network, and not be hung."""
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pinstripe.engines.keras.model import KerasModel, KerasOptions, load_keras
 from pinstripe.engines.keras.runtime import DISTRIBUTIONS, EXTRA
 from pinstripe.engines.options import checked_options
-from pinstripe.engines.protocol import ArtefactFormat, Compiling, LoadRequest, Precision
+from pinstripe.engines.protocol import ArtefactFormat, Compiling, LoadRequest, Precision, Threading
 from pinstripe.models import Network
 
 __all__ = ["TfEager"]
@@ -26,6 +26,7 @@ class TfEager:
     also_needs: ClassVar[Mapping[Precision, str]] = {}
     extra: ClassVar[str] = EXTRA
     options_type: ClassVar[type[msgspec.Struct]] = KerasOptions
+    threading: ClassVar[Threading] = "own"
     compiles: ClassVar[Compiling] = "never"
 
     def load(self, request: LoadRequest) -> KerasModel:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pinstripe.engines.keras.model import KerasModel, KerasOptions, load_keras
 from pinstripe.engines.keras.runtime import DISTRIBUTIONS, EXTRA
 from pinstripe.engines.options import checked_options
-from pinstripe.engines.protocol import ArtefactFormat, Compiling, LoadRequest, Precision
+from pinstripe.engines.protocol import ArtefactFormat, Compiling, LoadRequest, Precision, Threading
 from pinstripe.engines.tf_graph import GraphCall
 from pinstripe.models import Network
 
@@ -42,6 +42,7 @@ class TfXla:
     also_needs: ClassVar[Mapping[Precision, str]] = {}
     extra: ClassVar[str] = EXTRA
     options_type: ClassVar[type[msgspec.Struct]] = XlaOptions
+    threading: ClassVar[Threading] = "own"
     compiles: ClassVar[Compiling] = "shapes"
 
     def load(self, request: LoadRequest) -> KerasModel:

@@ -7,7 +7,7 @@ import msgspec
 
 from pinstripe.engines.importing import import_library
 from pinstripe.engines.options import NoOptions, checked_options
-from pinstripe.engines.protocol import ArtefactFormat, Compiling, EngineReport, LoadRequest, Precision
+from pinstripe.engines.protocol import ArtefactFormat, Compiling, EngineReport, LoadRequest, Precision, Threading
 from pinstripe.engines.pytorch.compiling import load_compiled
 from pinstripe.engines.pytorch.float32 import set_fpmath
 from pinstripe.engines.pytorch.model import TorchModel
@@ -32,6 +32,7 @@ class TorchCompile:
     also_needs: ClassVar[Mapping[Precision, str]] = {"int8": "torchao"}
     extra: ClassVar[str] = "torch"
     options_type: ClassVar[type[msgspec.Struct]] = NoOptions
+    threading: ClassVar[Threading] = "openmp"
     compiles: ClassVar[Compiling] = "loading"
 
     def load(self, request: LoadRequest) -> TorchModel:

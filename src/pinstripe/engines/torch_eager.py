@@ -7,7 +7,7 @@ import msgspec
 
 from pinstripe.engines.importing import import_library
 from pinstripe.engines.options import checked_options
-from pinstripe.engines.protocol import ArtefactFormat, Compiling, EngineReport, LoadRequest, Precision
+from pinstripe.engines.protocol import ArtefactFormat, Compiling, EngineReport, LoadRequest, Precision, Threading
 from pinstripe.engines.pytorch.float32 import Fpmath, set_fpmath
 from pinstripe.engines.pytorch.linear import Gemm, choose_gemm, pack_linears
 from pinstripe.engines.pytorch.model import TorchModel
@@ -46,6 +46,7 @@ class TorchEager:
     also_needs: ClassVar[Mapping[Precision, str]] = {"int8": "torchao"}
     extra: ClassVar[str] = "torch"
     options_type: ClassVar[type[msgspec.Struct]] = TorchEagerOptions
+    threading: ClassVar[Threading] = "openmp"
     compiles: ClassVar[Compiling] = "never"
 
     def load(self, request: LoadRequest) -> TorchModel:

@@ -14,7 +14,7 @@ import msgspec
 
 from pinstripe.engines.importing import import_library, one_line
 from pinstripe.engines.options import NoOptions, checked_options
-from pinstripe.engines.protocol import ArtefactFormat, Compiling, EngineReport, LoadRequest, Precision
+from pinstripe.engines.protocol import ArtefactFormat, Compiling, EngineReport, LoadRequest, Precision, Threading
 from pinstripe.engines.pytorch.checking import check_graph
 from pinstripe.engines.pytorch.float32 import set_fpmath
 from pinstripe.engines.pytorch.inputs import example_inputs
@@ -44,6 +44,7 @@ class TorchScript:
     also_needs: ClassVar[Mapping[Precision, str]] = {}
     extra: ClassVar[str] = "torch"
     options_type: ClassVar[type[msgspec.Struct]] = NoOptions
+    threading: ClassVar[Threading] = "openmp"
     compiles: ClassVar[Compiling] = "loading"
 
     def load(self, request: LoadRequest) -> TorchModel:

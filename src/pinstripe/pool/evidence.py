@@ -2,11 +2,12 @@
 
 import msgspec
 
-from pinstripe.engines import EngineReport
+from pinstripe.engines import EngineReport, engine
+from pinstripe.knobs import KnobEffect, Seen, knob_effects
 from pinstripe.machine import format_cpu_list
 from pinstripe.pool.instance import Instance
 from pinstripe.pool.spec import WorkerSpec
-from pinstripe.runtime import MemoryPolicyEffect, ProcessEvidence, read_evidence, stray_threads
+from pinstripe.runtime import MemoryPolicyEffect, ProcessEvidence, ProcessObservation, read_evidence, stray_threads
 
 __all__ = ["InstanceEvidence", "gather_evidence"]
 
@@ -24,6 +25,8 @@ class InstanceEvidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
         thread_pools: Threads of each thread pool in the process, by its library's path, as threadpoolctl finds them.
         rebound_threads: Threads that a library had moved off the instance's CPUs, and that were put back.
         process: What the kernel says.
+        observation: What the process found out about itself.
+        knobs: What was asked for of each knob that concerns the engine, and what is in effect.
         problems: Sentences on what did not take effect as asked; empty if everything did.
     """
 
@@ -36,6 +39,8 @@ class InstanceEvidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     thread_pools: dict[str, int]
     rebound_threads: int
     process: ProcessEvidence
+    observation: ProcessObservation
+    knobs: tuple[KnobEffect, ...]
     problems: tuple[str, ...]
 
 
@@ -47,9 +52,20 @@ async def gather_evidence(instance: Instance) -> InstanceEvidence:
     """
     report = await instance.report()
     process = read_evidence(instance.process.pid)
+    spec = instance.spec
+    seen = Seen(
+        engine=engine(spec.engine),
+        report=report.engine,
+        process=process,
+        observation=report.observation,
+        memory=instance.process.memory,
+        cpus=spec.cpus,
+        cores=spec.cores,
+    )
+    knobs = knob_effects(spec.knobs, seen)
     return InstanceEvidence(
         index=instance.index,
-        cpus=instance.spec.cpus,
+        cpus=spec.cpus,
         memory=instance.process.memory,
         load_ns=instance.load_ns,
         first_forward_ns=instance.first_forward_ns,
@@ -57,7 +73,9 @@ async def gather_evidence(instance: Instance) -> InstanceEvidence:
         thread_pools=report.thread_pools,
         rebound_threads=report.rebound_threads,
         process=process,
-        problems=tuple(_problems(instance.spec, report.engine, process)),
+        observation=report.observation,
+        knobs=knobs,
+        problems=(*_problems(spec, report.engine, process), *(one.problem for one in knobs if one.problem)),
     )
 
 

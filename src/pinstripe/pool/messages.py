@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from pinstripe.engines import EngineReport, LoadRequest
+from pinstripe.runtime import ProcessObservation
 
 __all__ = [
     "PROTOCOL_VERSION",
@@ -22,7 +23,7 @@ __all__ = [
     "ToWorker",
 ]
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 """Raised with every incompatible change: parent and worker may be installed in two Python environments."""
 
 Output = Literal["task", "raw"]
@@ -123,11 +124,13 @@ class Report(msgspec.Struct, frozen=True, tag=True, array_like=True):
         engine: The engine's own report.
         thread_pools: Threads of each pool that threadpoolctl finds, by library; empty where it is not installed.
         rebound_threads: Threads that had left the instance's CPUs and were put back.
+        observation: What the process found out about itself.
     """
 
     engine: EngineReport
     thread_pools: dict[str, int]
     rebound_threads: int
+    observation: ProcessObservation
 
 
 ToWorker = StartWorker | RunBatch | ReportRequest

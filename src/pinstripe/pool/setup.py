@@ -2,13 +2,14 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
 from pinstripe.configuration import Configuration
 from pinstripe.engines import Artefact, LoadRequest, engine
 from pinstripe.errors import PlacementError
+from pinstripe.knobs import Context, combined_setting, read_host
 from pinstripe.machine import Machine
 from pinstripe.models import Network
 from pinstripe.placement import Placement, place
@@ -51,13 +52,15 @@ def set_up(
     Raises:
         PlacementError: The machine cannot hold the instances.
         EngineError: The engine does not exist or cannot run this model.
+        KnobError: A knob does not exist, or cannot be had so.
     """
-    # An unknown engine and an impossible placement are said at once; making the file may take minutes.
-    engine(configuration.engine)
+    # What is unknown or cannot be had is said at once; making the file may take minutes.
+    context = Context(host=read_host(machine), engine=engine(configuration.engine), chosen=configuration.all_knobs)
+    combined_setting(context)
     placement = None if configuration.threads == "framework" else place(machine, configuration.wish)
     artefact = prepare(configuration)
     if placement is None:
-        spec = _spec(configuration, network, artefact, threads=None, cpus=None, nodes=())
+        spec = _spec(configuration, network, artefact, context, threads=None)
         return Setup(configuration, None, artefact, (spec,) * configuration.instances)
     pinned = configuration.pin == "cores"
     specs = tuple(
@@ -65,8 +68,8 @@ def set_up(
             configuration,
             network,
             artefact,
+            replace(context, cpus=instance.cpus if pinned else None),
             threads=len(instance.cpus),
-            cpus=instance.cpus if pinned else None,
             nodes=instance.nodes if pinned else (),
         )
         for instance in placement.instances
@@ -78,24 +81,30 @@ def _spec(
     configuration: Configuration,
     network: Network,
     artefact: Artefact,
+    context: Context,
     *,
     threads: int | None,
-    cpus: tuple[int, ...] | None,
-    nodes: tuple[int, ...],
+    nodes: tuple[int, ...] = (),
 ) -> WorkerSpec:
+    setting = combined_setting(context)
     load = LoadRequest(
         network=network,
         artefact=artefact,
         precision=configuration.precision,
         threads=threads,
-        options=configuration.options,
+        options={**configuration.options, **setting.options},
     )
     return WorkerSpec(
         engine=configuration.engine,
         load=load,
-        cpus=cpus,
+        cpus=context.cpus,
         nodes=nodes,
         memory_policy=configuration.memory_policy,
+        knobs=dict(context.chosen),
+        environment=dict(setting.environment),
+        preload=setting.preload,
+        huge_pages=setting.huge_pages,
+        cores=tuple(core.cpus for core in context.host.machine.cores),
         python=configuration.python or sys.executable,
     )
 

@@ -7,8 +7,9 @@ import msgspec
 
 from pinstripe.engines import LoadRequest
 from pinstripe.engines.other_python import check_python
+from pinstripe.knobs import preload_variable
 from pinstripe.pool.messages import Output
-from pinstripe.runtime import MemoryPolicy, Process, StartRequest, start, thread_environment
+from pinstripe.runtime import HugePages, MemoryPolicy, Process, StartRequest, start, thread_environment
 
 __all__ = ["WorkerSpec", "start_worker"]
 
@@ -22,6 +23,11 @@ class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         cpus: CPUs it is bound to; None leaves placing to the kernel.
         nodes: NUMA nodes for the memory policy.
         memory_policy: Where its memory comes from.
+        knobs: The knobs that were asked for, by name; what they change is in the fields below and in `load.options`.
+        environment: Variables of the worker beside those for its threads; None removes one.
+        preload: Libraries that it loads before all others.
+        huge_pages: See `StartRequest`.
+        cores: Sets of sibling CPUs of the machine's cores.
         output: `task` for the model's small results, `raw` for hidden states or logits.
         python: Interpreter of the environment it runs in.
     """
@@ -31,6 +37,11 @@ class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     cpus: tuple[int, ...] | None
     nodes: tuple[int, ...] = ()
     memory_policy: MemoryPolicy = "auto"
+    knobs: dict[str, str] = {}
+    environment: dict[str, str | None] = {}
+    preload: tuple[str, ...] = ()
+    huge_pages: HugePages = "inherit"
+    cores: tuple[tuple[int, ...], ...] = ()
     output: Output = "task"
     python: str = sys.executable
 
@@ -51,7 +62,12 @@ def start_worker(spec: WorkerSpec, fd: int) -> Process:
             cpus=spec.cpus or tuple(sorted(os.sched_getaffinity(os.getpid()))),
             memory_policy=spec.memory_policy,
             nodes=spec.nodes,
-            environment=thread_environment(spec.load.threads, os.environ),
+            huge_pages=spec.huge_pages,
+            environment={
+                **thread_environment(spec.load.threads, os.environ),
+                **spec.environment,
+                **preload_variable(spec.preload),
+            },
             pass_fds=(fd,),
             output="keep",
         )

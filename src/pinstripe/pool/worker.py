@@ -32,6 +32,7 @@ from pinstripe.pool.messages import (
     StartWorker,
     ToWorker,
 )
+from pinstripe.runtime import observe_process
 
 __all__ = ["main"]
 
@@ -63,6 +64,7 @@ class _Worker:
 
     def __init__(self, start: StartWorker) -> None:
         self._cpus = frozenset(start.cpus)
+        self._threads = start.load.threads
         self._network = start.load.network
         self._head: Head | None = make_head(start.load.network) if start.output == "task" else None
         began_ns = time.monotonic_ns()
@@ -101,7 +103,12 @@ class _Worker:
         """Return what is in effect."""
         self._rebound_threads += self._rebind()
         report: EngineReport = self._model.report()
-        return Report(engine=report, thread_pools=_thread_pools(), rebound_threads=self._rebound_threads)
+        return Report(
+            engine=report,
+            thread_pools=_thread_pools(),
+            rebound_threads=self._rebound_threads,
+            observation=observe_process(self._threads),
+        )
 
 
 def _probe_batch(network: Network) -> TokenBatch:

@@ -27,10 +27,14 @@ from pinstripe.runtime.process import Process, kill_group
 from pinstripe.runtime.refused_file import explain_refused_file, shown
 from pinstripe.runtime.spawn import spawn
 
-__all__ = ["StartRequest", "start"]
+__all__ = ["HugePages", "StartRequest", "start"]
 
 _TRAMPOLINE = Path(__file__).with_name("trampoline.py")
 _ANSWER_LIMIT_S = 60.0  # an interpreter starts in 20 ms; from a cold network file system it may take many seconds
+
+
+HugePages = Literal["inherit", "never", "advised"]
+"""Transparent huge pages of a process: as its parent has them; none; or only for memory that asks for them."""
 
 
 class StartRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,6 +48,7 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             several nodes that have memory, `preferred` for one node and `interleave` for more, and `none` on others
             and where system calls are filtered.
         nodes: Ids of the NUMA nodes for the policy, ascending.
+        huge_pages: What the process may have of transparent huge pages (`man 2 PR_SET_THP_DISABLE`).
         environment: What differs from the parent's environment, in the child only; None removes a variable.
         pass_fds: File descriptors that the child inherits, by the same numbers.
         output: Where its standard output and error go: `inherit` the parent's, or `keep` them in a nameless temporary
@@ -55,6 +60,7 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     cpus: tuple[int, ...] | None = None
     memory_policy: MemoryPolicy = "auto"
     nodes: tuple[int, ...] = ()
+    huge_pages: HugePages = "inherit"
     environment: dict[str, str | None] = {}
     pass_fds: tuple[int, ...] = ()
     output: Literal["inherit", "keep"] | int = "inherit"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pinstripe import __version__
 from pinstripe.engines.options import checked_options
-from pinstripe.engines.protocol import ArtefactFormat, Compiling, EngineReport, LoadRequest, Precision
+from pinstripe.engines.protocol import ArtefactFormat, Compiling, EngineReport, LoadRequest, Precision, Threading
 from pinstripe.models import Network, TokenBatch
 
 __all__ = ["FakeEngine", "FakeOptions", "fake_network"]
@@ -61,6 +61,7 @@ class FakeEngine:
     also_needs: ClassVar[Mapping[Precision, str]] = {}
     extra: ClassVar[str] = ""
     options_type: ClassVar[type[msgspec.Struct]] = FakeOptions
+    threading: ClassVar[Threading] = "none"
     compiles: ClassVar[Compiling] = "never"
 
     def load(self, request: LoadRequest) -> "_FakeModel":

@@ -1,0 +1,94 @@
+"""From the knobs that are asked for to how a worker starts."""
+
+import os
+from collections.abc import Mapping
+from typing import Final
+
+from pinstripe.errors import KnobError
+from pinstripe.knobs.knob import AUTO, Context, Setting
+from pinstripe.knobs.registry import knob
+
+__all__ = ["check_knobs", "combined_setting", "preload_variable"]
+
+_PRELOAD: Final = "LD_PRELOAD"
+_SEPARATORS: Final = frozenset(" \t\n:")
+"""What ld.so splits LD_PRELOAD on (ld.so(8))."""
+
+
+def check_knobs(chosen: Mapping[str, str]) -> None:
+    """See that knobs and values exist.
+
+    Raises:
+        KnobError: One does not; the message lists those that do.
+    """
+    for name, value in chosen.items():
+        one = knob(name)
+        if value != AUTO and not one.is_value(value):
+            raise KnobError(f"{name} cannot be {value!r}; use {one.accepts}")
+
+
+def combined_setting(context: Context) -> Setting:
+    """Return what all chosen knobs change together.
+
+    Args:
+        context: With the engine, and the chosen knobs.
+
+    Raises:
+        KnobError: One does not exist, does not concern the engine or cannot be had here, or two exclude each other.
+    """
+    check_knobs(context.chosen)
+    environment: dict[str, str | None] = {}
+    together = Setting()
+    for name, value in context.chosen.items():
+        if value == AUTO:
+            continue
+        one = knob(name)
+        if context.engine is not None and (why := one.stranger(context.engine)) is not None:
+            raise KnobError(f"{name}={value} is not for {context.engine.name}, which {why}; leave it out")
+        if (why := one.refusal(value, context)) is not None:
+            raise KnobError(f"{name}={value} cannot be had here: {why}")
+        setting = one.setting(value, context)
+        for variable, text in setting.environment.items():
+            environment[variable] = _merged(variable, environment.get(variable), text)
+        together = Setting(
+            preload=(*together.preload, *setting.preload),
+            huge_pages=setting.huge_pages if setting.huge_pages != "inherit" else together.huge_pages,
+            options={**together.options, **setting.options},
+        )
+    return Setting(
+        environment=environment, preload=together.preload, huge_pages=together.huge_pages, options=together.options
+    )
+
+
+_LISTS: Final = {"GLIBC_TUNABLES": ":", "MALLOC_CONF": ","}
+"""Variables that hold several settings, and what stands between them."""
+
+
+def _merged(variable: str, before: str | None, text: str | None) -> str | None:
+    """Return a variable that two knobs set.
+
+    Raises:
+        KnobError: They want different values of it.
+    """
+    if before is None or before == text:
+        return text
+    if text is not None and variable in _LISTS:
+        return f"{before}{_LISTS[variable]}{text}"
+    raise KnobError(f"two knobs set {variable}, to {before!r} and to {text!r}; leave one of them out")
+
+
+def preload_variable(paths: tuple[str, ...], inherited: Mapping[str, str] = os.environ) -> dict[str, str | None]:
+    """Return the variable that has a worker load libraries before all others; nothing without any.
+
+    Args:
+        paths: Absolute paths.
+        inherited: The environment that the worker would inherit; what it preloads stays, after these.
+
+    Raises:
+        KnobError: The loader cannot take a path.
+    """
+    for path in paths:
+        if _SEPARATORS.intersection(path):
+            raise KnobError(f"the loader cannot preload {path!r}: its path has a space or colon; link it elsewhere")
+    others = [path for path in inherited.get(_PRELOAD, "").replace(":", " ").split() if path not in paths]
+    return {_PRELOAD: ":".join((*paths, *others))} if paths else {}
