@@ -39,6 +39,7 @@ class Accuracy(Comparison, frozen=True, kw_only=True, forbid_unknown_fields=True
         precision: Precision, read back from the engine.
         quantization: How the file it loaded was quantized; `none` for one that quantizes while loading, if at all.
         options: Its options.
+        knobs: The knobs that were asked for.
         reference_engine: Engine whose float32 it was compared with.
         reference_version: Version of its library.
         spearman: Spearman's correlation between the model's similarities (a reranker's scores) and people's scores;
@@ -60,6 +61,7 @@ class Accuracy(Comparison, frozen=True, kw_only=True, forbid_unknown_fields=True
     precision: Precision
     quantization: Quantization
     options: dict[str, OptionValue]
+    knobs: dict[str, str]
     reference_engine: str
     reference_version: str
     spearman: float | None

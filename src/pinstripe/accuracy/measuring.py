@@ -46,6 +46,7 @@ async def measure_accuracy(opening: Opening, reference: Reference, on_progress: 
         precision=ran.precision,
         quantization=model.artefact.quantization,
         options=ran.options,
+        knobs=ran.knobs,
         reference_engine=reference.engine,
         reference_version=reference.version,
         spearman=found,

@@ -22,6 +22,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         calibration: See `Configuration`.
         python: See `Configuration`; needs an engine.
         options: See `Configuration`; need an engine.
+        knobs: See `Configuration`.
     """
 
     engine: str | None = None
@@ -32,6 +33,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     calibration: str | None = None
     python: str | None = None
     options: dict[str, OptionValue] = {}
+    knobs: dict[str, str] = {}
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant.

@@ -22,6 +22,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         engine: Engine that computed.
         precision: Precision that it computed in.
         options: Options of the engine.
+        knobs: Knobs that were asked for: some change how numbers are rounded.
         graph: Fingerprint of the file that the engine loaded, if that came with the model; None for one that was made
             from the weights.
         calibration: Digest of the texts that a quantization took its scales from; None if there are none.
@@ -34,6 +35,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     engine: str
     precision: Precision
     options: dict[str, str | int | float | bool]
+    knobs: dict[str, str]
     graph: str | None
     calibration: str | None
     field: str
@@ -59,6 +61,7 @@ def make_manifest(job: BulkJob, network: Network, configuration: Configuration, 
         engine=configuration.engine,
         precision=configuration.precision,
         options=configuration.options,
+        knobs=configuration.knobs,
         graph=_graph(artefact),
         calibration=artefact.calibration,
         field=job.field,

@@ -9,6 +9,7 @@ import typer
 
 from pinstripe.cli.console import print_json, standard_error, standard_output
 from pinstripe.cli.engine_options import CalibrationOption, PythonOption, read_pythons, read_wanted
+from pinstripe.cli.knob_options import KnobOption
 from pinstripe.cli.model_options import OverrideOption, Revision, read_overrides
 from pinstripe.cli.options import Json
 
@@ -53,6 +54,7 @@ def accuracy(
     option: Annotated[
         list[str] | None, typer.Option(help="Option of the engine; may be repeated.", metavar="NAME=VALUE")
     ] = None,
+    knob: KnobOption = None,
     calibration: CalibrationOption = None,
     python: PythonOption = None,
     file: Annotated[
@@ -89,6 +91,7 @@ def accuracy(
             engine,
             precision=precision,
             options=option or [],
+            knobs=knob or [],
             calibration=calibration,
             pythons=python or [],
             also=(reference or "torch-eager",),

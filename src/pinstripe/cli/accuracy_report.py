@@ -30,7 +30,7 @@ def print_accuracy(accuracy: Accuracy, console: Console) -> None:
 def _rows(accuracy: Accuracy) -> Iterator[tuple[str, str]]:
     yield "reference", f"float32 of {accuracy.reference_engine} {_short(accuracy.reference_version)}"
     how = f", file quantized: {accuracy.quantization}" if accuracy.quantization != "none" else ""
-    options = "".join(f", {option}={value}" for option, value in accuracy.options.items())
+    options = "".join(f", {option}={value}" for option, value in {**accuracy.options, **accuracy.knobs}.items())
     yield "judged", f"{accuracy.precision} of {accuracy.engine} {_short(accuracy.version)}{options}{how}"
     yield "task", accuracy.task
     if accuracy.texts is not None:

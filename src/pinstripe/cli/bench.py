@@ -1,5 +1,6 @@
 """`pinstripe bench`: measure configurations of a model."""
 
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,13 +14,25 @@ from pinstripe.cli.engine_options import (
     read_pythons,
     read_ways,
 )
+from pinstripe.cli.knob_options import (
+    AllocatorOption,
+    FlushDenormalsOption,
+    FpmathOption,
+    GemmOption,
+    HugepagesOption,
+    InteropThreadsOption,
+    IsaOption,
+    OpenmpOption,
+    PrimitiveCacheOption,
+    SpinOption,
+    read_knobs,
+)
 from pinstripe.cli.model_options import OverrideOption, Revision, read_overrides
 from pinstripe.cli.options import (
     Bind,
     CoreKindOption,
     Json,
     Reserve,
-    SmtOption,
     StrategyOption,
     choice,
     split_list,
@@ -90,20 +103,35 @@ def bench(
         str, typer.Option(help="auto: one a CPU of the instance. framework: its own choice; needs --pin none.")
     ] = "auto",
     strategy: StrategyOption = "close",
-    smt: SmtOption = "one",
+    smt: Annotated[str, typer.Option(help="Hardware threads of each core to use: one, all.")] = "one",
     core_kind: CoreKindOption = "performance",
     reserve: Reserve = 0,
     bind: Bind = None,
     memory: Annotated[
-        str, typer.Option(help="Memory of an instance: auto, preferred, bind, interleave, local, none.")
+        str,
+        typer.Option(
+            "--memory",
+            "--memory-policy",
+            help="Memory of an instance: auto, preferred, bind, interleave, local, none.",
+        ),
     ] = "auto",
+    allocator: AllocatorOption = None,
+    openmp: OpenmpOption = None,
+    spin: SpinOption = None,
+    hugepages: HugepagesOption = None,
+    isa: IsaOption = None,
+    fpmath: FpmathOption = None,
+    gemm: GemmOption = None,
+    primitive_cache: PrimitiveCacheOption = None,
+    flush_denormals: FlushDenormalsOption = None,
+    interop_threads: InteropThreadsOption = None,
     file: Annotated[
         str | None, typer.Option(help="Exported file for the engine that reads it, such as onnx/model.onnx.")
     ] = None,
     option: Annotated[
         list[str] | None,
         typer.Option(
-            help="Option of the engines, or of one: onnxruntime.spinning=true,false; several values span the grid.",
+            help="Option of the engines, or of one: onnxruntime.optimization=basic,all; several values span the grid.",
             metavar="[ENGINE.]NAME=VALUE",
         ),
     ] = None,
@@ -150,16 +178,18 @@ def bench(
     from pinstripe.cli.workloads import read_workloads  # noqa: PLC0415
     from pinstripe.configuration import Configuration, Pin, Threads  # noqa: PLC0415
     from pinstripe.engines import Precision  # noqa: PLC0415
+    from pinstripe.knobs import read_host  # noqa: PLC0415
     from pinstripe.machine import read_machine  # noqa: PLC0415
     from pinstripe.placement import CoreKindWish, SmtUse, Strategy, Wish  # noqa: PLC0415
     from pinstripe.placement import place as place_on  # noqa: PLC0415
     from pinstripe.runtime import MemoryPolicy  # noqa: PLC0415
 
     machine = read_machine()
+    smts = [choice(text, SmtUse, "--smt") for text in split_list(smt, "--smt", str)]
     wish = Wish(
         cores=1,
         strategy=choice(strategy, Strategy, "--strategy"),
-        smt=choice(smt, SmtUse, "--smt"),
+        smt=smts[0],
         core_kind=choice(core_kind, CoreKindWish, "--core-kind"),
         reserve=reserve,
     )
@@ -176,11 +206,9 @@ def bench(
         pin=choice(pin, Pin, "--pin"),
         threads=choice(threads, Threads, "--threads"),
         strategy=wish.strategy,
-        smt=wish.smt,
         core_kind=wish.core_kind,
         reserve=reserve,
         bind=bind,
-        memory_policy=choice(memory, MemoryPolicy, "--memory"),
     )
     pythons = read_pythons(python or [])
     engines = read_engines(engine, pythons)
@@ -197,8 +225,30 @@ def bench(
         pythons=pythons,
     )
     configurations = [*_baseline(baseline, pythons)]
+    knobs = read_knobs(
+        {
+            "allocator": allocator,
+            "openmp": openmp,
+            "spin": spin,
+            "hugepages": hugepages,
+            "isa": isa,
+            "fpmath": fpmath,
+            "gemm": gemm,
+            "primitive_cache": primitive_cache,
+            "flush_denormals": flush_denormals,
+            "interop_threads": interop_threads,
+        },
+        engines,
+        read_host(machine),
+    )
+    memories = [choice(text, MemoryPolicy, "--memory") for text in split_list(memory, "--memory", str)]
+    shapes = product(counts, sizes, smts, memories)
+    shaped = [
+        replace(first, instances=count, cores=size, smt=threads_used, memory_policy=policy)
+        for count, size, threads_used, policy in shapes
+    ]
     configurations += [
-        replace(first, **way, instances=count, cores=size) for way in ways for count in counts for size in sizes
+        replace(shape, **way, knobs=turned) for way in ways for turned in knobs[way["engine"]] for shape in shaped
     ]
     workloads, contents = read_workloads(
         scenario, batch=batch, seq=seq, texts=texts, order=order, token_budget=token_budget

@@ -11,6 +11,7 @@ import typer
 
 from pinstripe.cli.console import print_json, standard_error
 from pinstripe.cli.engine_options import CalibrationOption, PythonOption, read_wanted
+from pinstripe.cli.knob_options import KnobOption
 from pinstripe.cli.model_options import OverrideOption, Revision, read_overrides
 from pinstripe.cli.options import Json, choice
 
@@ -44,6 +45,7 @@ def embed(
     option: Annotated[
         list[str] | None, typer.Option(help="Option of the engine; may be repeated.", metavar="NAME=VALUE")
     ] = None,
+    knob: KnobOption = None,
     calibration: CalibrationOption = None,
     python: PythonOption = None,
     instances: Annotated[int | None, typer.Option(min=1, help="Instances.", show_default="one a core")] = None,
@@ -100,6 +102,7 @@ def embed(
             engine,
             precision=precision,
             options=option or [],
+            knobs=knob or [],
             calibration=calibration,
             pythons=python or [],
             instances=instances,

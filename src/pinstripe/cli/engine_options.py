@@ -136,6 +136,7 @@ def read_wanted(
     options: Sequence[str],
     calibration: str | None,
     pythons: Sequence[str],
+    knobs: Sequence[str] = (),
     file: str | None = None,
     instances: int | None = None,
     cores: int | None = None,
@@ -167,6 +168,7 @@ def read_wanted(
         file=file,
         calibration=calibration,
         python=next(iter(interpreters.values()), None) if engine is None else python_of(engine, interpreters),
+        knobs=named_values(knobs, "--knob"),
         options={name.removeprefix(own): _value(text) for name, text in named_values(options, "--option").items()},
     )
 

@@ -13,6 +13,7 @@ from pinstripe.cli.bench import bench
 from pinstripe.cli.doctor import doctor
 from pinstripe.cli.embed import embed
 from pinstripe.cli.engines import engines
+from pinstripe.cli.knobs import knobs
 from pinstripe.cli.launch import launch
 from pinstripe.cli.place import place
 from pinstripe.cli.report import report
@@ -36,6 +37,7 @@ app = typer.Typer(
 )
 app.command()(doctor)
 app.command()(engines)
+app.command()(knobs)
 app.command()(place)
 app.command(context_settings={"allow_interspersed_args": False})(launch)
 app.command()(bench)

@@ -36,7 +36,8 @@ from pinstripe.cli.shell import shell_word
 from pinstripe.cli.trials import print_runs
 from pinstripe.configuration import Configuration, Workload
 from pinstripe.engines import engine
-from pinstripe.errors import EngineError, ExecutionError, PlacementError, UsageError
+from pinstripe.errors import EngineError, ExecutionError, KnobError, PlacementError, UsageError
+from pinstripe.knobs import read_host
 from pinstripe.machine import Machine
 from pinstripe.models import Network, Overrides, Text, resolve
 from pinstripe.pool import Setup, set_up
@@ -220,15 +221,16 @@ def _set_up_all(
     Raises:
         PlacementError: It can hold none of them; the message is the first one's.
         EngineError: Likewise for engines that cannot run as asked.
+        KnobError: Likewise for knobs.
     """
-    find = artefact_finder(network)
+    find, host = artefact_finder(network), read_host(machine)
     setups: list[Setup] = []
     impossible: list[Skipped] = []
-    refusals: list[PlacementError | EngineError] = []
+    refusals: list[PlacementError | EngineError | KnobError] = []
     for configuration in configurations:
         try:
-            setup = set_up(configuration, machine, network, find)
-        except (PlacementError, EngineError) as error:
+            setup = set_up(configuration, machine, network, find, host)
+        except (PlacementError, EngineError, KnobError) as error:
             refusals.append(error)
             impossible.append(Skipped(configuration.label, str(error)))
             continue

@@ -9,7 +9,7 @@ import msgspec
 from pinstripe.configuration import Configuration
 from pinstripe.engines import Artefact, LoadRequest, engine
 from pinstripe.errors import PlacementError
-from pinstripe.knobs import Context, combined_setting, read_host
+from pinstripe.knobs import Context, Host, combined_setting, read_host
 from pinstripe.machine import Machine
 from pinstripe.models import Network
 from pinstripe.placement import Placement, place
@@ -40,6 +40,7 @@ def set_up(
     machine: Machine,
     network: Network,
     prepare: Callable[[Configuration], Artefact],
+    host: Host | None = None,
 ) -> Setup:
     """Place a configuration's instances and find the file they load.
 
@@ -48,6 +49,7 @@ def set_up(
         machine: Where.
         network: The model.
         prepare: Finds or makes the file; may take minutes the first time.
+        host: What it has for knobs; None to look.
 
     Raises:
         PlacementError: The machine cannot hold the instances.
@@ -55,7 +57,7 @@ def set_up(
         KnobError: A knob does not exist, or cannot be had so.
     """
     # What is unknown or cannot be had is said at once; making the file may take minutes.
-    context = Context(host=read_host(machine), engine=engine(configuration.engine), chosen=configuration.all_knobs)
+    context = Context(host=host or read_host(machine), engine=engine(configuration.engine), chosen=configuration.all_knobs)
     combined_setting(context)
     placement = None if configuration.threads == "framework" else place(machine, configuration.wish)
     artefact = prepare(configuration)

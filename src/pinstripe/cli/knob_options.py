@@ -1,0 +1,145 @@
+"""Options that turn knobs, each with several values if the command measures a grid."""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from pinstripe.cli.options import split_list
+from pinstripe.errors import KnobError
+
+if TYPE_CHECKING:
+    from pinstripe.knobs import Host, Knob
+
+__all__ = [
+    "AllocatorOption",
+    "FlushDenormalsOption",
+    "FpmathOption",
+    "GemmOption",
+    "HugepagesOption",
+    "InteropThreadsOption",
+    "IsaOption",
+    "KnobOption",
+    "OpenmpOption",
+    "PrimitiveCacheOption",
+    "SpinOption",
+    "option_of",
+    "read_knobs",
+]
+
+_PANEL: Final = "Knobs (lists span the grid; all is every value that this machine has; see pinstripe knobs)"
+_ALL: Final = "all"
+
+AllocatorOption = Annotated[
+    str | None,
+    typer.Option(
+        help="What serves memory: glibc, glibc-tuned, tcmalloc, jemalloc, jemalloc-keep, mimalloc.",
+        rich_help_panel=_PANEL,
+    ),
+]
+KnobOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--knob", help="What else to set; may be repeated. `pinstripe knobs` lists them.", metavar="NAME=VALUE"
+    ),
+]
+OpenmpOption = Annotated[
+    str | None, typer.Option(help="OpenMP runtime of the torch engines: gnu, intel, llvm.", rich_help_panel=_PANEL)
+]
+SpinOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Milliseconds for which idle compute threads busy-wait, or infinite.",
+        rich_help_panel=_PANEL,
+        metavar="MS",
+    ),
+]
+HugepagesOption = Annotated[
+    str | None,
+    typer.Option(help="Memory in transparent huge pages: never, madvise, always.", rich_help_panel=_PANEL),
+]
+IsaOption = Annotated[
+    str | None,
+    typer.Option(help="Best instruction set that the engine may use, such as avx2.", rich_help_panel=_PANEL),
+]
+FpmathOption = Annotated[
+    str | None,
+    typer.Option(help="Products of float32: strict, or rounded to bf16 where the CPU can.", rich_help_panel=_PANEL),
+]
+GemmOption = Annotated[
+    str | None, typer.Option(help="What multiplies matrices in torch-eager: mkl, onednn.", rich_help_panel=_PANEL)
+]
+PrimitiveCacheOption = Annotated[
+    str | None,
+    typer.Option(help="Kernels that oneDNN keeps, one a shape; 0 for none.", rich_help_panel=_PANEL, metavar="NUMBER"),
+]
+FlushDenormalsOption = Annotated[
+    str | None,
+    typer.Option(help="Whether numbers too small to be normal are taken as 0: on, off.", rich_help_panel=_PANEL),
+]
+InteropThreadsOption = Annotated[
+    str | None,
+    typer.Option(help="Threads for whole operators beside each other.", rich_help_panel=_PANEL, metavar="NUMBER"),
+]
+
+
+def read_knobs(
+    asked: Mapping[str, str | None], engines: Sequence[str], host: "Host"
+) -> dict[str, list[dict[str, str]]]:
+    """Return, for each engine, every choice among the values that are asked for.
+
+    A knob that does not concern an engine is left out for that one.
+
+    Args:
+        asked: Lists of values by the name of the knob; None for those that were not given.
+        engines: Names.
+        host: What `all` is chosen from.
+
+    Raises:
+        KnobError: A value is not known, cannot be had with any of the engines, or concerns none of them.
+    """
+    from pinstripe.engines import engine as engine_of  # noqa: PLC0415
+    from pinstripe.knobs import knob  # noqa: PLC0415
+
+    lists = {name: split_list(text, option_of(name), str) for name, text in asked.items() if text is not None}
+    for name in lists:
+        strangers = {one: knob(name).stranger(engine_of(one)) for one in engines}
+        if all(strangers.values()):
+            reasons = "; ".join(f"{one} {why}" for one, why in strangers.items())
+            raise KnobError(f"{option_of(name)} concerns none of the engines asked for: {reasons}; leave it out")
+    return {one: [*_choices(one, lists, host)] for one in engines}
+
+
+def option_of(name: str) -> str:
+    """Return the option that turns a knob."""
+    return f"--{name.replace('_', '-')}"
+
+
+def _choices(engine: str, lists: Mapping[str, Sequence[str]], host: "Host") -> list[dict[str, str]]:
+    from pinstripe.engines import engine as engine_of  # noqa: PLC0415
+    from pinstripe.knobs import AUTO, knob  # noqa: PLC0415
+
+    concerned = [knob(name) for name in lists if knob(name).stranger(engine_of(engine)) is None]
+    values = [_values(one, lists[one.name], engine, host) for one in concerned]
+    return [
+        {one.name: value for one, value in zip(concerned, chosen, strict=True) if value != AUTO}
+        for chosen in product(*values)
+    ]
+
+
+def _values(one: "Knob", asked: Sequence[str], engine: str, host: "Host") -> list[str]:
+    """Return the values that a list stands for."""
+    from pinstripe.engines import engine as engine_of  # noqa: PLC0415
+    from pinstripe.knobs import AUTO, Context  # noqa: PLC0415
+
+    context: Any = Context(host=host, engine=engine_of(engine))
+    expanded: list[str] = []
+    for value in asked:
+        if value == _ALL and not one.is_value(_ALL):
+            expanded += [every for every in one.values() if one.refusal(every, context) is None]
+        elif value == AUTO or one.is_value(value):
+            expanded.append(value)
+        else:
+            raise KnobError(f"{option_of(one.name)} {value!r} is not known; use {one.accepts}, {AUTO} or {_ALL}")
+    return list(dict.fromkeys(expanded))
