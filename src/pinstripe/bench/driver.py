@@ -14,8 +14,8 @@ from pinstripe.pool import Executor
 
 __all__ = ["Driver", "make_driver", "sample_flops"]
 
-Driver: TypeAlias = Callable[[Executor, Limits], Awaitable[Measurement]]
-"""Submits a workload's batches in its scenario's way, and measures that."""
+Driver: TypeAlias = Callable[[Executor, Limits, Callable[[], None]], Awaitable[Measurement]]
+"""Submits a workload's batches in its scenario's way, and measures that; the last argument is told when the window opens."""
 
 
 def make_driver(workload: Workload, network: Network, instances: int, texts: TokenizedTexts | None = None) -> Driver:
@@ -34,15 +34,15 @@ def make_driver(workload: Workload, network: Network, instances: int, texts: Tok
     if workload.sequence_tokens is not None:
         part = fixed_batch(network, workload.shard(instances), workload.sequence_tokens)
         scenario = {"single-stream": single_stream, "offline": offline}[workload.scenario]
-        return lambda executor, limits: scenario(executor, part, limits)
+        return lambda executor, limits, on_open: scenario(executor, part, limits, on_open)
     if texts is None:
         raise ConfigurationError(f"the workload {workload.label} lacks the tokens of its texts; tokenize them first")
     if workload.scenario == "single-stream":
         batches = texts.batches(workload.rule)
-        return lambda executor, limits: single_stream_texts(executor, batches, limits)
+        return lambda executor, limits, on_open: single_stream_texts(executor, batches, limits, on_open)
     # As bulk work does it, so that what is measured is what will be had.
     shared = texts.batches(workload.rule, last_for=instances)
-    return lambda executor, limits: offline_texts(executor, shared, limits)
+    return lambda executor, limits, on_open: offline_texts(executor, shared, limits, on_open)
 
 
 def sample_flops(workload: Workload, network: Network, texts: TokenizedTexts | None = None) -> float | None:

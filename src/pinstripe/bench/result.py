@@ -62,6 +62,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         parent_cpu: Largest share of one CPU that the parent used in any repeat; above one half the pool is near its
             ceiling.
         disturbances: What the machine did to the measurement.
+        page_faults_per_forward: Page faults of a forward pass in the windows, median over the repeats: memory that was
+            given back to the kernel and had to be got again. None where the kernel does not say.
         gflops: 10^9 floating-point operations a second for matrix products, padding not counted, the median over the
             repeats; None where they cannot be counted.
         peak_gflops: What the same cores gave for large matrix products just before, likewise; None if not measured.
@@ -84,6 +86,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     steady: bool
     parent_cpu: float
     disturbances: Disturbances
+    page_faults_per_forward: float | None
     gflops: float | None
     peak_gflops: float | None
     peak_share: float | None
@@ -162,6 +165,7 @@ def _result(records: Sequence[Record], base: Sequence[Record] | None) -> Result 
         steady=all(one.warmup.steady for one in measurements),
         parent_cpu=max(_parent_cpu(record.surroundings) for record in records if record.surroundings),
         disturbances=disturbances(records),
+        page_faults_per_forward=_page_faults_per_forward(records),
         **_gflops(records),
     )
 
@@ -173,6 +177,16 @@ def _bound_ms(latency_ns: Sequence[int], percent: float) -> float | None:
 
 def _parent_cpu(seen: Surroundings) -> float:
     return seen.parent_cpu_ns / seen.elapsed_ns
+
+
+def _page_faults_per_forward(records: Sequence[Record]) -> float | None:
+    seen = [record.surroundings for record in records if record.surroundings and record.measurement]
+    rates = [
+        (one.minor_faults + one.major_faults) / one.window_forwards
+        for one in seen
+        if one.minor_faults is not None and one.major_faults is not None and one.window_forwards
+    ]
+    return median(rates) if rates else None
 
 
 def _gflops(records: Sequence[Record]) -> dict[str, float | None]:

@@ -232,6 +232,6 @@ def _on_cpus(cpus: tuple[int, ...] | None) -> Iterator[None]:
 
 async def _measure_one(pool: Pool, driver: Driver, session: Session) -> _Outcome:
     async with watching(pool, session.machine) as watch:
-        measured = await driver(pool, session.limits)
+        measured = await driver(pool, session.limits, watch.window_opens)
         surroundings = watch.surroundings()
     return _Outcome(measurement=measured, surroundings=surroundings, evidence=tuple(await pool.evidence()))

@@ -13,7 +13,7 @@ from pinstripe.errors import ConfigurationError
 from pinstripe.models import TokenBatch
 from pinstripe.pool import BatchTiming, Executor
 
-__all__ = ["Limits", "offline", "single_stream"]
+__all__ = ["Limits", "ignore", "offline", "single_stream"]
 
 _IN_FLIGHT: Final = 2
 """Batches offered to each instance at a time: one runs, one may be held, so that no instance waits for the parent."""
@@ -53,13 +53,20 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return enough or (elapsed_s >= self.max_s and forwards > 0)
 
 
-async def single_stream(executor: Executor, part: TokenBatch, limits: Limits) -> Measurement:
+def ignore() -> None:
+    """Do nothing when a window opens."""
+
+
+async def single_stream(
+    executor: Executor, part: TokenBatch, limits: Limits, on_open: Callable[[], None] = ignore
+) -> Measurement:
     """One global batch at a time, an equal part for each instance; its latency is that of the slowest part.
 
     Args:
         executor: What is measured.
         part: The part of the global batch that each instance takes.
         limits: How long to measure.
+        on_open: Called when the window opens, with nothing in flight.
 
     Raises:
         WorkerError: An instance failed.
@@ -76,6 +83,7 @@ async def single_stream(executor: Executor, part: TokenBatch, limits: Limits) ->
 
     steadiness = Steadiness(limits.warmup_max_s)
     before = await rounds(lambda finished: steadiness.reached(span_ns(finished[-1])))
+    on_open()
     counted = await rounds(
         lambda finished: limits.over(last_done_ns(finished[-1]) - first_submitted_ns(finished[0]), len(finished))
     )
@@ -94,13 +102,16 @@ async def single_stream(executor: Executor, part: TokenBatch, limits: Limits) ->
     )
 
 
-async def offline(executor: Executor, batch: TokenBatch, limits: Limits) -> Measurement:
+async def offline(
+    executor: Executor, batch: TokenBatch, limits: Limits, on_open: Callable[[], None] = ignore
+) -> Measurement:
     """Every instance runs batches of its own, as fast as it can, until the last one has met the minimums.
 
     Args:
         executor: What is measured.
         batch: The batch that each instance repeats.
         limits: How long to measure.
+        on_open: Called when the window opens, with nothing in flight.
 
     Raises:
         WorkerError: An instance failed.
@@ -116,6 +127,7 @@ async def offline(executor: Executor, batch: TokenBatch, limits: Limits) -> Meas
         return limits.over(lanes[index][-1].done_ns - _opened(lanes), min(map(len, lanes)))
 
     before = await _run_lanes(executor, batch, settled)
+    on_open()
     lanes = await _run_lanes(executor, batch, ended)
     opened_ns = _opened(lanes)
     batches = sum(map(len, lanes))

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from pinstripe.bench.inputs import split_batch
 from pinstripe.bench.measurement import Measurement, Warmup, measurement, warmup
-from pinstripe.bench.scenarios import Limits
+from pinstripe.bench.scenarios import Limits, ignore
 from pinstripe.bench.steadiness import Steadiness
 from pinstripe.bench.timings import first_submitted_ns, last_done_ns, occupied_ns, span_ns
 from pinstripe.models import TokenBatch
@@ -25,7 +25,9 @@ _IN_FLIGHT: Final = 2
 """Batches offered for each instance at a time: one runs, one may be held, so that no instance waits for the parent."""
 
 
-async def offline_texts(executor: Executor, batches: Sequence[TokenBatch], limits: Limits) -> Measurement:
+async def offline_texts(
+    executor: Executor, batches: Sequence[TokenBatch], limits: Limits, on_open: Callable[[], None] = ignore
+) -> Measurement:
     """Whole passes over all batches, in order, each batch on the instance that is free first.
 
     Passes follow one another; that some instances have nothing left at the end of each counts as it does in reality.
@@ -34,11 +36,13 @@ async def offline_texts(executor: Executor, batches: Sequence[TokenBatch], limit
         executor: What is measured.
         batches: At least one.
         limits: How long to measure; forwards are counted as the mean of the instances. One pass is always made.
+        on_open: Called when the window opens, with nothing in flight.
 
     Raises:
         WorkerError: An instance failed.
     """
     before = await _warm_up(executor, batches, limits)
+    on_open()
     lanes: _Lanes = [[] for _ in range(executor.capacity)]
     passes = await _repeat(lambda: _offline_pass(executor, batches, lanes), lanes, limits)
     return _summary(
@@ -46,7 +50,9 @@ async def offline_texts(executor: Executor, batches: Sequence[TokenBatch], limit
     )
 
 
-async def single_stream_texts(executor: Executor, batches: Sequence[TokenBatch], limits: Limits) -> Measurement:
+async def single_stream_texts(
+    executor: Executor, batches: Sequence[TokenBatch], limits: Limits, on_open: Callable[[], None] = ignore
+) -> Measurement:
     """Whole passes over all batches, in order, one at a time, its texts dealt out over the instances.
 
     The latency of a batch is that of its slowest part. Where it has fewer texts than there are instances, the last ones
@@ -56,6 +62,7 @@ async def single_stream_texts(executor: Executor, batches: Sequence[TokenBatch],
         executor: What is measured.
         batches: At least one.
         limits: How long to measure; forwards are counted as the mean of the instances. One pass is always made.
+        on_open: Called when the window opens, with nothing in flight.
 
     Raises:
         WorkerError: An instance failed.
@@ -63,6 +70,7 @@ async def single_stream_texts(executor: Executor, batches: Sequence[TokenBatch],
     rounds = [split_batch(batch, executor.capacity) for batch in batches]
     parts = [part for one in rounds for part in one]
     before = await _warm_up(executor, parts, limits)
+    on_open()
     lanes: _Lanes = [[] for _ in range(executor.capacity)]
     latency_ns: list[int] = []
 

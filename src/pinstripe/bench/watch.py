@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from pinstripe.bench.page_faults import PageFaults, read_page_faults
 from pinstripe.machine import Counters, Machine, read_counters, read_frequency_mhz
 from pinstripe.pool import Pool
 
@@ -29,6 +30,11 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         parent_cpu_ns: CPU time of the parent alone.
         clock_mhz: Mean clock frequency of the instances' CPUs, every half second; empty where unknown, or in less time.
         suspended_s: Seconds in which the parent seems to have been suspended.
+        minor_faults: Page faults of the workers in the window alone that needed no disk: pages that they got from the
+            kernel. None where it does not say.
+        major_faults: Those that waited for the disk, likewise.
+        window_forwards: Forward passes of the workers meanwhile, those that the window's end cut off included; None
+            where `minor_faults` is.
     """
 
     elapsed_ns: int
@@ -37,6 +43,9 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     parent_cpu_ns: int
     clock_mhz: tuple[float, ...]
     suspended_s: float
+    minor_faults: int | None = None
+    major_faults: int | None = None
+    window_forwards: int | None = None
 
 
 class Watch:
@@ -51,6 +60,7 @@ class Watch:
         self._suspended_s = pool.suspended_s
         self._parent_ns = time.process_time_ns()
         self._workers_ns = self._worker_cpu_ns()
+        self._at_opening: tuple[PageFaults | None, int] = (None, 0)
         self._counters = read_counters(cpus=self._cpus)
         self._began_ns = time.monotonic_ns()
 
@@ -62,8 +72,13 @@ class Watch:
                 return
             self._clock_mhz.append(mhz)
 
+    def window_opens(self) -> None:
+        """Count page faults from here; nothing may be in flight."""
+        self._at_opening = (self._page_faults(), self._forwards())
+
     def surroundings(self) -> Surroundings:
         """Return what was seen until now."""
+        faults = self._faults_in_window()
         elapsed_ns = time.monotonic_ns() - self._began_ns
         counters = read_counters(cpus=self._cpus).since(self._counters)
         before_ns, after_ns = self._workers_ns, self._worker_cpu_ns()
@@ -76,7 +91,22 @@ class Watch:
             parent_cpu_ns=parent_ns,
             clock_mhz=tuple(self._clock_mhz),
             suspended_s=self._pool.suspended_s - self._suspended_s,
+            minor_faults=faults and faults.minor,
+            major_faults=faults and faults.major,
+            window_forwards=faults and self._forwards() - self._at_opening[1],
         )
+
+    def _faults_in_window(self) -> PageFaults | None:
+        before, after = self._at_opening[0], self._page_faults()
+        return None if before is None or after is None else after - before
+
+    def _page_faults(self) -> PageFaults | None:
+        faults = [read_page_faults(instance.process.pid) for instance in self._pool.instances]
+        known = [one for one in faults if one is not None]
+        return sum(known, PageFaults(0, 0)) if len(known) == len(faults) else None
+
+    def _forwards(self) -> int:
+        return sum(instance.batches_done for instance in self._pool.instances)
 
     def _worker_cpu_ns(self) -> int | None:
         try:

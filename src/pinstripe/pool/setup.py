@@ -57,7 +57,8 @@ def set_up(
         KnobError: A knob does not exist, or cannot be had so.
     """
     # What is unknown or cannot be had is said at once; making the file may take minutes.
-    context = Context(host=host or read_host(machine), engine=engine(configuration.engine), chosen=configuration.all_knobs)
+    asked_of = engine(configuration.engine)
+    context = Context(host=host or read_host(machine), engine=asked_of, chosen=configuration.all_knobs)
     combined_setting(context)
     placement = None if configuration.threads == "framework" else place(machine, configuration.wish)
     artefact = prepare(configuration)
