@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,14 @@ def _measure(*places: ProbePlace, precision: PeakPrecision = "float32", answer_l
 
 def _one_cpu(cpu: int) -> ProbePlace:
     return ProbePlace(cpus=(cpu,), threads=1)
+
+
+@pytest.fixture(autouse=True)
+def _no_process_is_left() -> Iterator[None]:
+    """See that a test leaves no process of its own behind."""
+    before = _children()
+    yield
+    assert _children() <= before
 
 
 def _children() -> set[str]:
@@ -90,7 +99,6 @@ def test_failure_of_a_probe_is_its_result(monkeypatch: pytest.MonkeyPatch) -> No
 
     assert peak.gflops is not None
     assert [probe.reason for probe in peak.probes] == ["'nonsense'", None]
-    assert not _children()
 
 
 @pytest.mark.usefixtures("numpy_only")
@@ -109,7 +117,6 @@ def test_no_probe_at_all_is_null_with_all_reasons(place: ProbePlace, limit_s: fl
     assert peak.gflops is None
     assert peak.reason is not None
     assert re.search(says, peak.reason)
-    assert not _children()
 
 
 def test_libraries_choose_their_own_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
