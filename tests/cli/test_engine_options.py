@@ -35,12 +35,12 @@ def test_engines_times_precisions() -> None:
 
 def test_options_span_the_grid_of_their_engine_only() -> None:
     """An option named with its engine goes to that one; its usual value is no configuration of its own."""
-    ways = _ways(["openvino", "onnxruntime"], options=["onnxruntime.spinning=true,false"])
+    ways = _ways(["openvino", "onnxruntime"], options=["onnxruntime.optimization=all,basic"])
 
     assert [(way["engine"], way["options"]) for way in ways] == [
         ("openvino", {}),
         ("onnxruntime", {}),
-        ("onnxruntime", {"spinning": False}),
+        ("onnxruntime", {"optimization": "basic"}),
     ]
 
 
@@ -101,15 +101,15 @@ def test_unknown_engine() -> None:
 def test_what_is_wanted() -> None:
     """Options may be named with their engine or without."""
     wanted = read_wanted(
-        "onnxruntime", precision="int8", options=["onnxruntime.spinning=false"], calibration=None, pythons=[]
+        "onnxruntime", precision="int8", options=["onnxruntime.optimization=basic"], calibration=None, pythons=[]
     )
 
-    assert wanted == Wanted(engine="onnxruntime", precision="int8", options={"spinning": False})
+    assert wanted == Wanted(engine="onnxruntime", precision="int8", options={"optimization": "basic"})
 
 
 def test_options_of_no_engine() -> None:
     """What only means something for one engine needs its name."""
-    with pytest.raises(UsageError, match="spinning is for a certain engine"):
-        read_wanted(None, precision="float32", options=["spinning=false"], calibration=None, pythons=[])
+    with pytest.raises(UsageError, match="optimization is for a certain engine"):
+        read_wanted(None, precision="float32", options=["optimization=basic"], calibration=None, pythons=[])
     with pytest.raises(UsageError, match="--precision 'int4' is not known"):
         read_wanted(None, precision="int4", options=[], calibration=None, pythons=[])

@@ -34,9 +34,9 @@ def test_every_knob_has_an_option() -> None:
     assert {f"--{name.replace('_', '-')}" for name in knob_names()} <= options
 
 
-def test_json(run: Run) -> None:
+def test_json(pinstripe: Run) -> None:
     """Programs get each knob with its values, and why one cannot be had."""
-    done = run("knobs", "--json")
+    done = pinstripe("knobs", "--json")
     assert done.returncode == 0
     listed = {one["name"]: one for one in json.loads(done.stdout)}
     assert tuple(listed) == knob_names()
@@ -48,16 +48,16 @@ def test_json(run: Run) -> None:
     assert listed["openmp"]["engines"] == ["torch-compile", "torch-eager", "torchscript"]
 
 
-def test_knobs_of_an_engine(run: Run) -> None:
+def test_knobs_of_an_engine(pinstripe: Run) -> None:
     """With an engine only what concerns it is listed."""
-    listed = {one["name"] for one in json.loads(run("knobs", "--engine", "onnxruntime", "--json").stdout)}
+    listed = {one["name"] for one in json.loads(pinstripe("knobs", "--engine", "onnxruntime", "--json").stdout)}
     assert "allocator" in listed
     assert "openmp" not in listed
 
 
-def test_unknown_engine(run: Run) -> None:
+def test_unknown_engine(pinstripe: Run) -> None:
     """A slip in the engine's name is one line."""
-    done = run("knobs", "--engine", "onxruntime")
+    done = pinstripe("knobs", "--engine", "onxruntime")
     assert (done.returncode, done.stdout) == (2, "")
     assert "did you mean onnxruntime?" in done.stderr
 
@@ -82,7 +82,7 @@ def test_what_is_printed() -> None:
         "--allocator  what serves memory",
         "  ✓ glibc",
         "  ✗ tcmalloc: not installed; apt-get install libtcmalloc-minimal4",
-        "  default auto; for openvino",
+        "  default auto; for all engines",
     ]
 
 
@@ -121,11 +121,11 @@ def test_unknown_value() -> None:
         read_knobs({"allocator": "glibc,libc"}, ["fake"], _HOST)
 
 
-def test_bench_records_what_took_effect(run: Run, tmp_path: Path) -> None:
+def test_bench_records_what_took_effect(pinstripe: Run, tmp_path: Path) -> None:
     """Requested and effective of each knob are in the record, those that nobody asked for included."""
     records = tmp_path / "records.jsonl"
     limits = ("--min-time", "0.05", "--min-forwards", "1", "--repeats", "1", "--output", str(records), "--json")
-    done = run("bench", "random:minilm-l6", "--engine", "fake", "--allocator", "auto,glibc", *limits)
+    done = pinstripe("bench", "random:minilm-l6", "--engine", "fake", "--allocator", "auto,glibc", *limits)
     assert done.returncode == 0, done.stderr
     first, second = read_records(records)
     assert (first.configuration.knobs, second.configuration.knobs) == ({}, {"allocator": "glibc"})
@@ -137,8 +137,18 @@ def test_bench_records_what_took_effect(run: Run, tmp_path: Path) -> None:
     assert [trial["configuration"]["knobs"] for trial in trials] == [{}, {"allocator": "glibc"}]
 
 
-def test_an_option_that_is_a_knob(run: Run) -> None:
+def test_an_option_that_is_a_knob(pinstripe: Run) -> None:
     """What is a knob is not an option too: there would be two names for one configuration."""
-    done = run("bench", "random:minilm-l6", "--engine", "torch-eager", "--option", "gemm=mkl")
+    done = pinstripe("bench", "random:minilm-l6", "--engine", "torch-eager", "--option", "gemm=mkl")
     assert done.returncode == 2
     assert "gemm is a knob, not an option of torch-eager; name it among knobs (--gemm)" in done.stderr
+
+
+def test_all_may_depend_on_another_knob() -> None:
+    """GNU's OpenMP runtime cannot spin for a time, Intel's can: `all` is what each can."""
+    intel = InstalledLibrary(name="iomp", path="/opt/libiomp5.so")
+    host = Host(machine=container_2cpu(), libraries=(intel,))
+    (chosen,) = read_knobs({"spin": "all", "openmp": "gnu,intel"}, ["torch-eager"], host).values()
+    spins = {name: [one["spin"] for one in chosen if one["openmp"] == name] for name in ("gnu", "intel")}
+    assert spins["gnu"] == ["0", "infinite"]
+    assert set(spins["intel"]) > {"0", "1", "infinite"}

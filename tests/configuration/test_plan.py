@@ -21,7 +21,8 @@ pooling = ["mean"]
 engine = "onnxruntime"
 instances = 4
 cores = 12
-options = { spinning = false }
+options = { optimization = "basic" }
+knobs = { spin = "0", allocator = "jemalloc" }
 
 [batching]
 tokens = 2048
@@ -39,7 +40,13 @@ def test_everything_is_read(tmp_path: Path) -> None:
     plan = read_plan(tmp_path / "plan.toml")
 
     assert (plan.model, plan.revision, plan.overrides) == ("org/model", "abc", Overrides(pooling=("mean",)))
-    assert plan.configuration == Configuration(engine="onnxruntime", instances=4, cores=12, options={"spinning": False})
+    assert plan.configuration == Configuration(
+        engine="onnxruntime",
+        instances=4,
+        cores=12,
+        options={"optimization": "basic"},
+        knobs={"spin": "0", "allocator": "jemalloc"},
+    )
     assert plan.batching == BatchRule(tokens=2048)
 
 

@@ -1,5 +1,6 @@
 """`pinstripe bench`: measure configurations of a model."""
 
+from contextlib import AbstractContextManager, nullcontext
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +16,7 @@ from pinstripe.cli.engine_options import (
     read_ways,
 )
 from pinstripe.cli.knob_options import (
+    KNOB_PANEL,
     AllocatorOption,
     FlushDenormalsOption,
     FpmathOption,
@@ -125,6 +127,15 @@ def bench(
     primitive_cache: PrimitiveCacheOption = None,
     flush_denormals: FlushDenormalsOption = None,
     interop_threads: InteropThreadsOption = None,
+    system_hugepages: Annotated[
+        str | None,
+        typer.Option(
+            help="Mode of transparent huge pages that the whole system has during the run, and not after it: always, "
+            "madvise, never; needs root.",
+            rich_help_panel=KNOB_PANEL,
+            metavar="MODE",
+        ),
+    ] = None,
     file: Annotated[
         str | None, typer.Option(help="Exported file for the engine that reads it, such as onnx/model.onnx.")
     ] = None,
@@ -210,64 +221,75 @@ def bench(
         reserve=reserve,
         bind=bind,
     )
-    pythons = read_pythons(python or [])
-    engines = read_engines(engine, pythons)
-    if bind is not None and instances is not None:
-        raise UsageError(f"--bind {bind!r} says how many instances there are; leave --instances out")
-    counts = split_list(instances or "1", "--instances", number)
-    sizes: list[int | None] = [None] if cores is None else [*split_list(cores, "--cores", int)]
-    ways = read_ways(
-        engines,
-        precisions=[choice(text, Precision, "--precision") for text in split_list(precision, "--precision", str)],
-        options=option or [],
-        file=file,
-        calibration=calibration,
-        pythons=pythons,
-    )
-    configurations = [*_baseline(baseline, pythons)]
-    knobs = read_knobs(
-        {
-            "allocator": allocator,
-            "openmp": openmp,
-            "spin": spin,
-            "hugepages": hugepages,
-            "isa": isa,
-            "fpmath": fpmath,
-            "gemm": gemm,
-            "primitive_cache": primitive_cache,
-            "flush_denormals": flush_denormals,
-            "interop_threads": interop_threads,
-        },
-        engines,
-        read_host(machine),
-    )
-    memories = [choice(text, MemoryPolicy, "--memory") for text in split_list(memory, "--memory", str)]
-    shapes = product(counts, sizes, smts, memories)
-    shaped = [
-        replace(first, instances=count, cores=size, smt=threads_used, memory_policy=policy)
-        for count, size, threads_used, policy in shapes
-    ]
-    configurations += [
-        replace(shape, **way, knobs=turned) for way in ways for turned in knobs[way["engine"]] for shape in shaped
-    ]
-    workloads, contents = read_workloads(
-        scenario, batch=batch, seq=seq, texts=texts, order=order, token_budget=token_budget
-    )
-    measure(
-        model,
-        revision=revision,
-        overrides=read_overrides(override or []),
-        machine=machine,
-        configurations=configurations,
-        workloads=workloads,
-        texts=contents or None,
-        repeats=repeats,
-        limits=Limits(min_s=min_time, min_forwards=min_forwards, max_s=max(max_time, min_time)),
-        output=output,
-        resume=resume,
-        as_json=as_json,
-        peak=peak,
-    )
+    with _system_huge_pages(system_hugepages):
+        pythons = read_pythons(python or [])
+        engines = read_engines(engine, pythons)
+        if bind is not None and instances is not None:
+            raise UsageError(f"--bind {bind!r} says how many instances there are; leave --instances out")
+        counts = split_list(instances or "1", "--instances", number)
+        sizes: list[int | None] = [None] if cores is None else [*split_list(cores, "--cores", int)]
+        ways = read_ways(
+            engines,
+            precisions=[choice(text, Precision, "--precision") for text in split_list(precision, "--precision", str)],
+            options=option or [],
+            file=file,
+            calibration=calibration,
+            pythons=pythons,
+        )
+        configurations = [*_baseline(baseline, pythons)]
+        knobs = read_knobs(
+            {
+                "allocator": allocator,
+                "openmp": openmp,
+                "spin": spin,
+                "hugepages": hugepages,
+                "isa": isa,
+                "fpmath": fpmath,
+                "gemm": gemm,
+                "primitive_cache": primitive_cache,
+                "flush_denormals": flush_denormals,
+                "interop_threads": interop_threads,
+            },
+            engines,
+            read_host(machine),
+        )
+        memories = [choice(text, MemoryPolicy, "--memory") for text in split_list(memory, "--memory", str)]
+        shapes = product(counts, sizes, smts, memories)
+        shaped = [
+            replace(first, instances=count, cores=size, smt=threads_used, memory_policy=policy)
+            for count, size, threads_used, policy in shapes
+        ]
+        configurations += [
+            replace(shape, **way, knobs=turned) for way in ways for turned in knobs[way["engine"]] for shape in shaped
+        ]
+        workloads, contents = read_workloads(
+            scenario, batch=batch, seq=seq, texts=texts, order=order, token_budget=token_budget
+        )
+        measure(
+            model,
+            revision=revision,
+            overrides=read_overrides(override or []),
+            machine=machine,
+            configurations=configurations,
+            workloads=workloads,
+            texts=contents or None,
+            repeats=repeats,
+            limits=Limits(min_s=min_time, min_forwards=min_forwards, max_s=max(max_time, min_time)),
+            output=output,
+            resume=resume,
+            as_json=as_json,
+            peak=peak,
+        )
+
+
+def _system_huge_pages(mode: str | None) -> AbstractContextManager[None]:
+    """Return the context in which the system has that mode of huge pages; None leaves it as it is."""
+    if mode is None:
+        return nullcontext()
+    from pinstripe.cli.console import standard_error  # noqa: PLC0415
+    from pinstripe.runtime import SystemHugePages, system_huge_pages  # noqa: PLC0415
+
+    return system_huge_pages(choice(mode, SystemHugePages, "--system-hugepages"), standard_error().print)
 
 
 def _baseline(engine: str | None, pythons: dict[str | None, str]) -> "list[Configuration]":

@@ -1,8 +1,7 @@
 """Options that turn knobs, each with several values if the command measures a grid."""
 
 from collections.abc import Mapping, Sequence
-from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -10,9 +9,10 @@ from pinstripe.cli.options import split_list
 from pinstripe.errors import KnobError
 
 if TYPE_CHECKING:
-    from pinstripe.knobs import Host, Knob
+    from pinstripe.knobs import Context, Host, Knob
 
 __all__ = [
+    "KNOB_PANEL",
     "AllocatorOption",
     "FlushDenormalsOption",
     "FpmathOption",
@@ -28,14 +28,14 @@ __all__ = [
     "read_knobs",
 ]
 
-_PANEL: Final = "Knobs (lists span the grid; all is every value that this machine has; see pinstripe knobs)"
+KNOB_PANEL: Final = "Knobs (lists span the grid; all is every value that this machine has; see pinstripe knobs)"
 _ALL: Final = "all"
 
 AllocatorOption = Annotated[
     str | None,
     typer.Option(
         help="What serves memory: glibc, glibc-tuned, tcmalloc, jemalloc, jemalloc-keep, mimalloc.",
-        rich_help_panel=_PANEL,
+        rich_help_panel=KNOB_PANEL,
     ),
 ]
 KnobOption = Annotated[
@@ -45,42 +45,44 @@ KnobOption = Annotated[
     ),
 ]
 OpenmpOption = Annotated[
-    str | None, typer.Option(help="OpenMP runtime of the torch engines: gnu, intel, llvm.", rich_help_panel=_PANEL)
+    str | None, typer.Option(help="OpenMP runtime of the torch engines: gnu, intel, llvm.", rich_help_panel=KNOB_PANEL)
 ]
 SpinOption = Annotated[
     str | None,
     typer.Option(
         help="Milliseconds for which idle compute threads busy-wait, or infinite.",
-        rich_help_panel=_PANEL,
+        rich_help_panel=KNOB_PANEL,
         metavar="MS",
     ),
 ]
 HugepagesOption = Annotated[
     str | None,
-    typer.Option(help="Memory in transparent huge pages: never, madvise, always.", rich_help_panel=_PANEL),
+    typer.Option(help="Memory in transparent huge pages: never, madvise, always.", rich_help_panel=KNOB_PANEL),
 ]
 IsaOption = Annotated[
     str | None,
-    typer.Option(help="Best instruction set that the engine may use, such as avx2.", rich_help_panel=_PANEL),
+    typer.Option(help="Best instruction set that the engine may use, such as avx2.", rich_help_panel=KNOB_PANEL),
 ]
 FpmathOption = Annotated[
     str | None,
-    typer.Option(help="Products of float32: strict, or rounded to bf16 where the CPU can.", rich_help_panel=_PANEL),
+    typer.Option(help="Products of float32: strict, or rounded to bf16 where the CPU can.", rich_help_panel=KNOB_PANEL),
 ]
 GemmOption = Annotated[
-    str | None, typer.Option(help="What multiplies matrices in torch-eager: mkl, onednn.", rich_help_panel=_PANEL)
+    str | None, typer.Option(help="What multiplies matrices in torch-eager: mkl, onednn.", rich_help_panel=KNOB_PANEL)
 ]
 PrimitiveCacheOption = Annotated[
     str | None,
-    typer.Option(help="Kernels that oneDNN keeps, one a shape; 0 for none.", rich_help_panel=_PANEL, metavar="NUMBER"),
+    typer.Option(
+        help="Kernels that oneDNN keeps, one a shape; 0 for none.", rich_help_panel=KNOB_PANEL, metavar="NUMBER"
+    ),
 ]
 FlushDenormalsOption = Annotated[
     str | None,
-    typer.Option(help="Whether numbers too small to be normal are taken as 0: on, off.", rich_help_panel=_PANEL),
+    typer.Option(help="Whether numbers too small to be normal are taken as 0: on, off.", rich_help_panel=KNOB_PANEL),
 ]
 InteropThreadsOption = Annotated[
     str | None,
-    typer.Option(help="Threads for whole operators beside each other.", rich_help_panel=_PANEL, metavar="NUMBER"),
+    typer.Option(help="Threads for whole operators beside each other.", rich_help_panel=KNOB_PANEL, metavar="NUMBER"),
 ]
 
 
@@ -117,23 +119,26 @@ def option_of(name: str) -> str:
 
 
 def _choices(engine: str, lists: Mapping[str, Sequence[str]], host: "Host") -> list[dict[str, str]]:
+    """Return every combination for an engine; what `all` stands for may depend on knobs that come before."""
     from pinstripe.engines import engine as engine_of  # noqa: PLC0415
-    from pinstripe.knobs import AUTO, knob  # noqa: PLC0415
+    from pinstripe.knobs import AUTO, Context, knobs_of  # noqa: PLC0415
 
-    concerned = [knob(name) for name in lists if knob(name).stranger(engine_of(engine)) is None]
-    values = [_values(one, lists[one.name], engine, host) for one in concerned]
-    return [
-        {one.name: value for one, value in zip(concerned, chosen, strict=True) if value != AUTO}
-        for chosen in product(*values)
-    ]
+    asked_of = engine_of(engine)
+    choices: list[dict[str, str]] = [{}]
+    for one in knobs_of(asked_of):
+        if one.name in lists:
+            choices = [
+                {**chosen, one.name: value}
+                for chosen in choices
+                for value in _values(one, lists[one.name], Context(host=host, engine=asked_of, chosen=chosen))
+            ]
+    return [{name: value for name, value in chosen.items() if value != AUTO} for chosen in choices]
 
 
-def _values(one: "Knob", asked: Sequence[str], engine: str, host: "Host") -> list[str]:
+def _values(one: "Knob", asked: Sequence[str], context: "Context") -> list[str]:
     """Return the values that a list stands for."""
-    from pinstripe.engines import engine as engine_of  # noqa: PLC0415
-    from pinstripe.knobs import AUTO, Context  # noqa: PLC0415
+    from pinstripe.knobs import AUTO  # noqa: PLC0415
 
-    context: Any = Context(host=host, engine=engine_of(engine))
     expanded: list[str] = []
     for value in asked:
         if value == _ALL and not one.is_value(_ALL):

@@ -46,9 +46,9 @@ def _list_knobs(context: Any) -> "list[dict[str, Any]]":
     from pinstripe.engines.registry import FOR_TESTS  # noqa: PLC0415
     from pinstripe.knobs import knobs as all_knobs  # noqa: PLC0415
 
+    names = [name for name in engine_names() if name != FOR_TESTS]
     listed = []
     for one in all_knobs():
-        names = [name for name in engine_names() if name != FOR_TESTS]
         concerned = [name for name in names if one.stranger(engine_of(name)) is None]
         if context.engine is not None and context.engine.name not in {*concerned, FOR_TESTS}:
             continue
@@ -73,6 +73,7 @@ def print_knobs(listed: "Sequence[Mapping[str, Any]]", console: "Console") -> No
     """Print the knobs, a block each: what it is, its values, and how to get those that are not there."""
     from rich.text import Text  # noqa: PLC0415
 
+    engine_count = max((len(one["engines"]) for one in listed), default=0)
     yes, no = ("✓", "✗") if can_show("✓✗", console.encoding) else ("yes", "no")
     for one in listed:
         console.print(Text.assemble((one["option"], "bold"), f"  {one['summary']}"), soft_wrap=True)
@@ -81,7 +82,7 @@ def print_knobs(listed: "Sequence[Mapping[str, Any]]", console: "Console") -> No
         console.print(Text.assemble(f"  {yes} {', '.join(here) or 'none'}", (note, "dim")), soft_wrap=True)
         for why, values in _reasons(one["values"]).items():
             console.print(Text(f"  {no} {', '.join(values)}: {why}", "yellow"), soft_wrap=True)
-        engines = ", ".join(one["engines"])
+        engines = "all engines" if len(one["engines"]) == engine_count else ", ".join(one["engines"])
         console.print(Text(f"  default {one['default']}; for {engines}", "dim"), soft_wrap=True)
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from pinstripe.errors import StartError
 from pinstripe.machine import format_cpu_list
+from pinstripe.runtime.huge_pages import DISABLE_FLAGS, HugePages, explain_refused_huge_pages
 from pinstripe.runtime.memory_policy import (
     MemoryPolicy,
     MemoryPolicyEffect,
@@ -27,14 +28,10 @@ from pinstripe.runtime.process import Process, kill_group
 from pinstripe.runtime.refused_file import explain_refused_file, shown
 from pinstripe.runtime.spawn import spawn
 
-__all__ = ["HugePages", "StartRequest", "start"]
+__all__ = ["StartRequest", "start"]
 
 _TRAMPOLINE = Path(__file__).with_name("trampoline.py")
 _ANSWER_LIMIT_S = 60.0  # an interpreter starts in 20 ms; from a cold network file system it may take many seconds
-
-
-HugePages = Literal["inherit", "never", "advised"]
-"""Transparent huge pages of a process: as its parent has them; none; or only for memory that asks for them."""
 
 
 class StartRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -48,7 +45,7 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             several nodes that have memory, `preferred` for one node and `interleave` for more, and `none` on others
             and where system calls are filtered.
         nodes: Ids of the NUMA nodes for the policy, ascending.
-        huge_pages: What the process may have of transparent huge pages (`man 2 PR_SET_THP_DISABLE`).
+        huge_pages: What the process may have of transparent huge pages; takes effect or the start fails.
         environment: What differs from the parent's environment, in the child only; None removes a variable.
         pass_fds: File descriptors that the child inherits, by the same numbers.
         output: Where its standard output and error go: `inherit` the parent's, or `keep` them in a nameless temporary
@@ -73,7 +70,7 @@ class _Report(msgspec.Struct, frozen=True, tag="report"):
 
 
 class _Failure(msgspec.Struct, frozen=True, tag="failure"):
-    step: Literal["start", "affinity", "memory", "exec"]
+    step: Literal["start", "affinity", "huge_pages", "memory", "exec"]
     reason: str
     errno: int | None = None
 
@@ -154,6 +151,7 @@ def _message(request: StartRequest, call: PolicyCall | None) -> bytes:
     message = {
         "parent_pid": os.getpid(),
         "cpus": request.cpus,
+        "thp_disable_flags": DISABLE_FLAGS[request.huge_pages],
         "policy": call,
         "argv": [_latin_1(text) for text in request.argv],
         "environment": {_latin_1(k): _latin_1(v) for k, v in environment.items() if v is not None},
@@ -188,6 +186,8 @@ def _explain(request: StartRequest, failure: _Failure) -> StartError:
             f"cannot run {command} on CPUs {format_cpu_list(request.cpus or ()) or 'none'} ({failure.reason}); this "
             f"process may use {allowed}: CPUs have to be online and in its cpuset, so choose others or plan again"
         )
+    if failure.step == "huge_pages":
+        return StartError(f"cannot start {command}: {explain_refused_huge_pages(request.huge_pages, failure.reason)}")
     if failure.step == "exec":
         path = {**os.environ, **request.environment}.get("PATH")
         why = explain_refused_file(request.argv[0], path, failure.errno)

@@ -17,10 +17,11 @@ import sys
 
 __all__: list[str] = []
 
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_PR_SET_PDEATHSIG, _PR_SET_THP_DISABLE, _PR_GET_THP_DISABLE = 1, 41, 42  # linux/prctl.h
 _MASK_BITS = 1024  # the kernel's largest number of NUMA nodes (CONFIG_NODES_SHIFT is at most 10)
 _WORD_BITS = 8 * ctypes.sizeof(ctypes.c_ulong)
 _ENOSYS = 38
+_ZERO = ctypes.c_ulong(0)
 # (set_mempolicy, get_mempolicy): arch/x86/entry/syscalls/syscall_64.tbl; uapi/asm-generic/unistd.h for the others.
 _SYSTEM_CALLS = {"x86_64": (238, 239), "aarch64": (237, 236), "riscv64": (237, 236), "loongarch64": (237, 236)}
 
@@ -39,6 +40,8 @@ def main() -> None:
             _restore_signals()
             step = "affinity"
             cpus = _pin(request["cpus"])
+            step = "huge_pages"
+            _restrict_huge_pages(request["thp_disable_flags"])
             step = "memory"
             _send(channel, {"type": "report", "cpus": cpus, "policy": _apply_memory_policy(request["policy"])})
             if lines.readline():
@@ -78,6 +81,17 @@ def _pin(cpus: list[int] | None) -> list[int]:
     return sorted(os.sched_getaffinity(0))
 
 
+def _restrict_huge_pages(flags: int | None) -> None:
+    """Disable transparent huge pages, but for what the flags say; it is kept over exec."""
+    if flags is None:
+        return
+    if _libc.prctl(_PR_SET_THP_DISABLE, ctypes.c_ulong(1), ctypes.c_ulong(flags), _ZERO, _ZERO) < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    in_force = _libc.prctl(_PR_GET_THP_DISABLE, _ZERO, _ZERO, _ZERO, _ZERO)
+    if in_force != 1 | flags:
+        raise ValueError(f"the kernel reads back {in_force} instead of {1 | flags}")
+
+
 def _apply_memory_policy(policy: tuple[int, list[int]] | None) -> dict[str, object]:
     """Set (mode, nodes), and read back what is in force; error numbers take the place of what was refused."""
     numbers = _SYSTEM_CALLS.get(os.uname().machine)
@@ -89,8 +103,7 @@ def _apply_memory_policy(policy: tuple[int, list[int]] | None) -> dict[str, obje
         mode, nodes = policy
         set_errno = _call(set_number, ctypes.c_ulong(mode), _mask(nodes), ctypes.c_ulong(_MASK_BITS + 1))
     mode_now, mask = ctypes.c_int(), _mask([])
-    zero = ctypes.c_ulong(0)
-    get_errno = _call(get_number, ctypes.byref(mode_now), mask, ctypes.c_ulong(_MASK_BITS + 1), zero, zero)
+    get_errno = _call(get_number, ctypes.byref(mode_now), mask, ctypes.c_ulong(_MASK_BITS + 1), _ZERO, _ZERO)
     nodes_now = [bit for bit in range(_MASK_BITS) if mask[bit // _WORD_BITS] >> bit % _WORD_BITS & 1]
     return {"set_errno": set_errno, "get_errno": get_errno, "mode": mode_now.value, "nodes": nodes_now}
 
