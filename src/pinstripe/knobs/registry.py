@@ -5,15 +5,35 @@ from typing import Final
 
 from pinstripe.engines import Engine
 from pinstripe.errors import KnobError
+from pinstripe.knobs.allocator import Allocator
+from pinstripe.knobs.flush_denormals import FlushDenormals
+from pinstripe.knobs.fpmath import Fpmath
+from pinstripe.knobs.gemm import Gemm
+from pinstripe.knobs.hugepages import HugePagesKnob
+from pinstripe.knobs.interop_threads import InteropThreads
+from pinstripe.knobs.isa import Isa
 from pinstripe.knobs.knob import Knob
 from pinstripe.knobs.memory_policy import MemoryPolicyKnob
+from pinstripe.knobs.openmp import Openmp
+from pinstripe.knobs.primitive_cache import PrimitiveCache
 from pinstripe.knobs.smt import Smt
+from pinstripe.knobs.spin import Spin
 
 __all__ = ["OF_PLACEMENT", "knob", "knob_names", "knobs", "knobs_of"]
 
 _KNOBS: Final[tuple[Knob, ...]] = (
     Smt(),
     MemoryPolicyKnob(),
+    Allocator(),
+    Openmp(),
+    Spin(),
+    HugePagesKnob(),
+    Isa(),
+    Fpmath(),
+    Gemm(),
+    PrimitiveCache(),
+    FlushDenormals(),
+    InteropThreads(),
 )
 _BY_NAME: Final = {one.name: one for one in _KNOBS}
 OF_PLACEMENT: Final = ("smt", "memory_policy")

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -32,7 +31,7 @@ from pinstripe.pool.messages import (
     StartWorker,
     ToWorker,
 )
-from pinstripe.runtime import observe_process
+from pinstripe.runtime import binds_openmp_threads, observe_process, openmp_team, rebind_threads
 
 __all__ = ["main"]
 
@@ -63,8 +62,8 @@ class _Worker:
     """One loaded model and what turns its output into results."""
 
     def __init__(self, start: StartWorker) -> None:
-        self._cpus = frozenset(start.cpus)
-        self._threads = start.load.threads
+        self._cpus = start.cpus
+        self._openmp = engine(start.engine).threading == "openmp"
         self._network = start.load.network
         self._head: Head | None = make_head(start.load.network) if start.output == "task" else None
         began_ns = time.monotonic_ns()
@@ -76,20 +75,11 @@ class _Worker:
         self._rebound_threads = self._rebind()
 
     def _rebind(self) -> int:
-        """Put threads back that a library has moved off the instance's CPUs; return how many.
-
-        Some libraries bind their helper threads to all CPUs they find at start-up, whatever mask they inherited.
-        """
+        """Put threads back that a library has moved off the instance's CPUs, or squeezed together on one of them."""
         if not self._cpus:
             return 0
-        moved = 0
-        for task in Path("/proc/self/task").iterdir():
-            # The thread may have ended, or a CPU been taken away, meanwhile; what then strays, the evidence shows.
-            with suppress(OSError):
-                if os.sched_getaffinity(int(task.name)) != self._cpus:
-                    os.sched_setaffinity(int(task.name), self._cpus)
-                    moved += 1
-        return moved
+        bound = openmp_team() if self._openmp and binds_openmp_threads() else ()
+        return rebind_threads(self._cpus, {thread.tid for thread in bound})
 
     def run(self, batch: TokenBatch) -> tuple[dict[str, NDArray[Any]], int]:
         """Return results by name, and the nanoseconds of the forward pass."""
@@ -107,7 +97,7 @@ class _Worker:
             engine=report,
             thread_pools=_thread_pools(),
             rebound_threads=self._rebound_threads,
-            observation=observe_process(self._threads),
+            observation=observe_process(openmp=self._openmp),
         )
 
 

@@ -4,38 +4,57 @@ from pinstripe.runtime.environment import thread_environment
 from pinstripe.runtime.evidence import NodeMemory, ProcessEvidence, ThreadEvidence, read_evidence, stray_threads
 from pinstripe.runtime.group import Group
 from pinstripe.runtime.group_result import GroupResult, MemberResult
+from pinstripe.runtime.huge_pages import HugePages, inherited_huge_pages
+from pinstripe.runtime.huge_pages_probe import HugePagesObservation
 from pinstripe.runtime.installed import InstalledLibrary, installed_libraries
 from pinstripe.runtime.launching import launch_requests
-from pinstripe.runtime.libraries import LoadedLibrary
+from pinstripe.runtime.libraries import LoadedLibrary, loaded_allocators, loaded_threading_libraries
+from pinstripe.runtime.malloc_probe import MallocObservation
 from pinstripe.runtime.memory_policy import MemoryPolicy, MemoryPolicyEffect, expect, nodes_with_memory
 from pinstripe.runtime.observation import ProcessObservation, observe_process
+from pinstripe.runtime.openmp_probe import NEVER_SLEEPS_MS, WATCHED_MS, OpenmpObservation, openmp_team
 from pinstripe.runtime.process import Process
 from pinstripe.runtime.signals import end_requests
-from pinstripe.runtime.starting import HugePages, StartRequest, start
+from pinstripe.runtime.starting import StartRequest, start
+from pinstripe.runtime.system_huge_pages import SystemHugePages, system_huge_pages
+from pinstripe.runtime.thread_binding import binds_openmp_threads, rebind_threads
 
 __all__ = [
+    "NEVER_SLEEPS_MS",
+    "WATCHED_MS",
     "Group",
     "GroupResult",
     "HugePages",
+    "HugePagesObservation",
     "InstalledLibrary",
     "LoadedLibrary",
+    "MallocObservation",
     "MemberResult",
     "MemoryPolicy",
     "MemoryPolicyEffect",
     "NodeMemory",
+    "OpenmpObservation",
     "Process",
     "ProcessEvidence",
     "ProcessObservation",
     "StartRequest",
+    "SystemHugePages",
     "ThreadEvidence",
+    "binds_openmp_threads",
     "end_requests",
     "expect",
+    "inherited_huge_pages",
     "installed_libraries",
     "launch_requests",
+    "loaded_allocators",
+    "loaded_threading_libraries",
     "nodes_with_memory",
     "observe_process",
+    "openmp_team",
     "read_evidence",
+    "rebind_threads",
     "start",
     "stray_threads",
+    "system_huge_pages",
     "thread_environment",
 ]

@@ -2,19 +2,15 @@
 
 from collections.abc import Mapping
 
+from pinstripe.runtime.thread_binding import BINDING_VARIABLES
+
 __all__ = ["thread_environment"]
 
-# Where an instance's threads may run is set by the affinity of its process, which all libraries respect. Any of these,
-# left over from the parent's environment, would narrow the main thread to one CPU (and so all that it starts),
-# place threads outside the instance's cores, or cap their number below what is asked for.
-_FIGHT_WITH_PINNING = (
-    "GOMP_CPU_AFFINITY",
-    "KMP_AFFINITY",
-    "KMP_HW_SUBSET",
-    "OMP_PLACES",
-    "OMP_PROC_BIND",
-    "OMP_THREAD_LIMIT",
-)
+# Where an instance's threads may run is set by the affinity of its process, which all libraries respect; more finely
+# only by the knob for OpenMP, which knows the instance's CPUs. Any of these, left over from the parent's environment,
+# would narrow the main thread to one CPU (and so all that it starts), place threads outside the instance's cores, or
+# cap their number below what is asked for.
+_FIGHT_WITH_PINNING = (*BINDING_VARIABLES, "KMP_HW_SUBSET", "OMP_THREAD_LIMIT")
 
 
 def thread_environment(threads: int | None, inherited: Mapping[str, str]) -> dict[str, str | None]:

@@ -20,7 +20,7 @@ class ProcessObservation(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
 
     Attributes:
         malloc: What serves its memory; None where that cannot be asked.
-        openmp: The OpenMP runtime that computes; None where none is loaded.
+        openmp: The OpenMP runtime that computes; None where none is loaded, or the engine has no use for one.
         huge_pages: Which memory gets transparent huge pages; None where the kernel does not say.
         unread: Why something above is None although it was asked, by attribute.
     """
@@ -31,11 +31,11 @@ class ProcessObservation(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     unread: dict[str, str] = {}
 
 
-def observe_process(threads: int | None) -> ProcessObservation:
+def observe_process(*, openmp: bool) -> ProcessObservation:
     """Probe this process; to be called in the thread that runs the engine, which waits meanwhile.
 
     Args:
-        threads: Compute threads of the engine, None for the framework's own choice.
+        openmp: Whether the engine computes with OpenMP; in others asking would start threads that have nothing to do.
     """
     unread: dict[str, str] = {}
 
@@ -48,7 +48,7 @@ def observe_process(threads: int | None) -> ProcessObservation:
 
     return ProcessObservation(
         malloc=asked("malloc", observe_malloc),
-        openmp=asked("openmp", lambda: observe_openmp(threads)),
+        openmp=asked("openmp", observe_openmp) if openmp else None,
         huge_pages=asked("huge_pages", observe_huge_pages),
         unread=unread,
     )
