@@ -15,10 +15,11 @@ def test_copy(tmp_path: Path) -> None:
     write_tree(container_2cpu(), tmp_path, {"sys/fs/cgroup/cpu.stat": "nr_periods 10\nnr_throttled 5\n"})
     seen = observe(tmp_path)
     assert seen.machine == container_2cpu()
-    assert (seen.activity, seen.libraries, seen.engines) == (None, None, None)
+    assert (seen.activity, seen.libraries, seen.engines, seen.refused_knobs) == (None,) * 4
     subjects = {finding.subject: finding.severity for finding in diagnose(seen)}
     assert (subjects["cpu-quota"], subjects["throttled"]) == ("problem", "problem")
-    assert not {"neighbours", "allocators", "engines", "openmp-runtimes"} & subjects.keys()
+    unseen = {"neighbours", "allocators", "engines", "openmp", "openmp-runtimes", "memory-policy"}
+    assert not unseen & subjects.keys()
 
 
 def test_this_machine() -> None:
@@ -29,6 +30,7 @@ def test_this_machine() -> None:
     assert seen.activity is not None
     assert seen.libraries is not None
     assert seen.engines is not None
+    assert seen.refused_knobs is not None
     on_torch = {"torch-eager", "torchscript", "torch-compile"}
     assert seen.engines.keys() == {*on_torch, "onnxruntime", "openvino", "tf-eager", "tf-graph", "tf-xla"}
     installed = {distribution.metadata["Name"].lower() for distribution in metadata.distributions()}

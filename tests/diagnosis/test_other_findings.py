@@ -187,16 +187,6 @@ def libraries(**paths: str) -> tuple[InstalledLibrary, ...]:
     return tuple(InstalledLibrary(name=name.partition("_")[0], path=path) for name, path in paths.items())  # type: ignore[arg-type]
 
 
-def test_allocators(look: Look) -> None:
-    """Without any of the three there is a note; TBB's does not count, as nobody preloads it for this."""
-    assert "allocators" not in look()
-    assert look(libraries=libraries(tbbmalloc="/a/libtbbmalloc_proxy.so.2"))["allocators"].severity == "note"
-    found = look(libraries=libraries(jemalloc="/usr/lib/libjemalloc.so.2"))["allocators"]
-    assert found.severity == "good"
-    assert found.remedy is not None
-    assert found.remedy.startswith("LD_PRELOAD=/usr/lib/libjemalloc.so.2")
-
-
 def test_openmp_runtimes(look: Look) -> None:
     """Two packages with a runtime each are noted, and libomp beside libiomp5; the system's own copy is not."""
     one = libraries(gomp_1=f"{SITE}/torch/lib/libgomp.so.1", gomp_2="/usr/lib/libgomp.so.1.0.0")
@@ -207,16 +197,6 @@ def test_openmp_runtimes(look: Look) -> None:
     clash = libraries(iomp="/opt/lib/libiomp5.so", omp="/usr/lib/libomp.so.5")
     assert "never load both" in look(libraries=clash)["openmp-runtimes"].title
     assert look(libraries=())["openmp-runtimes"].severity == "good"
-
-
-def test_intel_openmp(look: Look) -> None:
-    """It is named for torch on many x86 cores where it lacks."""
-    machine = replace(uniform(cores_per_node=32), isa=("avx2", "avx512f", "avx512_vnni", "sse2"))
-    engines = {"torch-eager": {"torch": "2.9"}}
-    assert "intel-openmp" in look(machine, libraries=(), engines=engines)
-    assert "intel-openmp" not in look(machine, libraries=libraries(iomp="/a/libiomp5.so"), engines=engines)
-    assert "intel-openmp" not in look(machine, libraries=(), engines={"torch-eager": {"torch": None}})
-    assert "intel-openmp" not in look(uniform(), libraries=(), engines=engines)
 
 
 def test_engines(look: Look) -> None:

@@ -15,7 +15,7 @@ from pinstripe.pool import Executor
 __all__ = ["Driver", "make_driver", "sample_flops"]
 
 Driver: TypeAlias = Callable[[Executor, Limits, Callable[[], None]], Awaitable[Measurement]]
-"""Submits a workload's batches in its scenario's way, and measures that; the last argument is told when the window opens."""
+"""Submits a workload's batches in its scenario's way, and measures that; tells when the window opens."""
 
 
 def make_driver(workload: Workload, network: Network, instances: int, texts: TokenizedTexts | None = None) -> Driver:

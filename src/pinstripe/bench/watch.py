@@ -79,6 +79,7 @@ class Watch:
     def surroundings(self) -> Surroundings:
         """Return what was seen until now."""
         faults = self._faults_in_window()
+        forwards = self._forwards() - self._at_opening[1]
         elapsed_ns = time.monotonic_ns() - self._began_ns
         counters = read_counters(cpus=self._cpus).since(self._counters)
         before_ns, after_ns = self._workers_ns, self._worker_cpu_ns()
@@ -91,9 +92,9 @@ class Watch:
             parent_cpu_ns=parent_ns,
             clock_mhz=tuple(self._clock_mhz),
             suspended_s=self._pool.suspended_s - self._suspended_s,
-            minor_faults=faults and faults.minor,
-            major_faults=faults and faults.major,
-            window_forwards=faults and self._forwards() - self._at_opening[1],
+            minor_faults=None if faults is None else faults.minor,
+            major_faults=None if faults is None else faults.major,
+            window_forwards=None if faults is None else forwards,
         )
 
     def _faults_in_window(self) -> PageFaults | None:

@@ -24,16 +24,22 @@ def huge_pages(seen: Observations) -> Finding | None:
             seen="transparent huge pages: always",
             certainty="certain",
         )
+    refused = (seen.refused_knobs or {}).get("hugepages", {})
     if mode == "madvise":
+        title = "Huge pages only for programs that ask for them"
         cost = (
             "With 4 KiB pages a model of some hundred MB misses the TLB more often; the gain is some per cent at most."
         )
-        remedy = "for one process, glibc 2.35 or later: GLIBC_TUNABLES=glibc.malloc.hugetlb=1"
-        title = "Huge pages only for programs that ask for them"
+        remedy = refused.get(
+            "always", "`pinstripe bench MODEL --hugepages madvise,always` compares, in its own processes"
+        )
     else:
-        cost = "Models cannot have huge pages, so that large ones miss the TLB more often; some per cent at most."
-        remedy = "`echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled`, then as for `madvise`"
         title = "Huge pages are switched off"
+        cost = "Models cannot have huge pages, so that large ones miss the TLB more often; some per cent at most."
+        way_out = refused.get("madvise", "").partition("; ")[2]
+        remedy = "`echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled`" + (
+            way_out and f"; or {way_out}"
+        )
     return Finding(
         subject="huge-pages",
         severity="note",

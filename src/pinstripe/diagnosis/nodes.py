@@ -11,7 +11,7 @@ from pinstripe.placement import Wish, place
 from pinstripe.placement.cores import cut_to
 from pinstripe.placement.words import counted, named_cpus
 
-__all__ = ["caches", "far_memory", "memory_only_nodes", "nodes"]
+__all__ = ["caches", "far_memory", "memory_only_nodes", "memory_policy", "nodes"]
 
 
 def nodes(seen: Observations) -> Finding | None:
@@ -68,6 +68,23 @@ def far_memory(seen: Observations) -> Finding | None:
         if refused
         else _remedy_for_none(machine, cores),
         certainty="certain" if refused else "likely",
+    )
+
+
+def memory_policy(seen: Observations) -> Finding | None:
+    """May processes be kept to the memory of their node, where there are several?"""
+    why = (seen.refused_knobs or {}).get("memory_policy", {}).get("preferred")
+    if why is None or len(_cores_by_node(seen.machine)) == 1:
+        return None
+    reason, _, remedy = why.partition("; ")
+    return Finding(
+        subject="memory-policy",
+        severity="note",
+        title="Processes cannot be kept to the memory of their node",
+        seen=reason,
+        cost="Pages lie on the node of the thread that touches them first, and on another where that one is full.",
+        remedy=remedy or None,
+        certainty="certain",
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from pinstripe.diagnosis.activity import Activity, read_load, watch
+from pinstripe.diagnosis.refusals import Refusals, read_refusals
 from pinstripe.engines import engine, engine_names
 from pinstripe.machine import (
     Counters,
@@ -24,7 +25,7 @@ from pinstripe.machine import (
 from pinstripe.machine.tree import Tree
 from pinstripe.runtime.installed import InstalledLibrary, installed_libraries
 
-__all__ = ["Engines", "Observations", "observe"]
+__all__ = ["Engines", "Observations", "observe", "ready_engines"]
 
 Engines = dict[str, dict[str, str | None]]
 """By engine: the version of each distribution that it needs, None where that is not installed."""
@@ -45,6 +46,7 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         activity: Who used our CPUs in a short sample.
         libraries: Allocators and OpenMP runtimes on disk.
         engines: What is installed for each engine.
+        refused_knobs: Values that cannot be had here, and why, of the knobs that concern an engine that is installed.
         noise_percent: Half the width of the interval in which a configuration compares with itself, in per cent.
         peaks: Measured 10^9 floating-point operations a second for large matrix products, by precision; None where it
             could not be measured.
@@ -60,6 +62,7 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     activity: Activity | None = None
     libraries: tuple[InstalledLibrary, ...] | None = None
     engines: Engines | None = None
+    refused_knobs: Refusals | None = None
     noise_percent: float | None = None
     peaks: dict[str, float | None] | None = None
 
@@ -79,8 +82,10 @@ def observe(
         MachineError: As for `read_machine`.
     """
     is_live = Tree(root).is_live
+    machine = read_machine(root)
+    engines = _installed_engines() if is_live else None
     return Observations(
-        machine=read_machine(root),
+        machine=machine,
         power=read_power(root),
         memory=read_memory(root),
         offline=read_offline(root),
@@ -89,8 +94,14 @@ def observe(
         load=read_load(root),
         activity=watch(watch_s, sleep) if is_live else None,
         libraries=installed_libraries() if is_live else None,
-        engines=_installed_engines() if is_live else None,
+        engines=engines,
+        refused_knobs=None if engines is None else read_refusals(machine, ready_engines(engines)),
     )
+
+
+def ready_engines(engines: Engines) -> list[str]:
+    """Return the engines of which everything is installed."""
+    return [name for name, needed in engines.items() if all(needed.values())]
 
 
 def _installed_engines() -> Engines:

@@ -1,46 +1,70 @@
-"""What is installed: allocators, OpenMP runtimes, engines."""
+"""What is installed: engines, and what knobs choose from."""
 
 from collections import defaultdict
 from typing import Final
 
 from pinstripe.diagnosis.finding import Finding
 from pinstripe.diagnosis.observations import Observations
-from pinstripe.placement.cores import cut_to
+from pinstripe.knobs import knob
 
-__all__ = ["allocators", "engines", "intel_openmp", "openmp_runtimes"]
+__all__ = ["allocators", "engines", "openmp", "openmp_runtimes"]
 
-_ALLOCATORS: Final = ("tcmalloc", "jemalloc", "mimalloc")
 _OPENMP: Final = {"gomp": "libgomp", "iomp": "libiomp5", "omp": "libomp"}
-_MANY_CORES: Final = 16
+_INSTALL: Final = "install"
+"""In the refusal of a value that a package would mend. Others, such as for another processor, nothing mends."""
 _SYSTEM: Final = "the system"
 
 
 def allocators(seen: Observations) -> Finding | None:
     """Is there an allocator that keeps large buffers, where glibc gives them back?"""
-    if seen.libraries is None:
+    return _choice(
+        seen,
+        "allocator",
+        subject="allocators",
+        named="Allocators",
+        cost="glibc gives large buffers back after each forward pass, and pays page faults for them in the next. It "
+        "shows with long texts and large batches on many cores; short texts hardly notice.",
+    )
+
+
+def openmp(seen: Observations) -> Finding | None:
+    """Which OpenMP runtimes can torch have?"""
+    return _choice(
+        seen,
+        "openmp",
+        subject="openmp",
+        named="OpenMP runtimes",
+        cost="With 16 and more cores an instance Intel's runtime was seen to be up to 15 % faster than GNU's; with few "
+        "it makes no odds.",
+    )
+
+
+def _choice(seen: Observations, name: str, *, subject: str, named: str, cost: str) -> Finding | None:
+    """Return what of a knob's values is here, and how to have the others."""
+    if seen.refused_knobs is None or name not in seen.refused_knobs:
         return None
-    found = {library.name: library.path for library in seen.libraries if library.name in _ALLOCATORS}
-    if found:
-        path = next(found[name] for name in _ALLOCATORS if name in found)
+    refused = seen.refused_knobs[name]
+    values = knob(name).values()
+    here = ", ".join(value for value in values if value not in refused) or "none"
+    compare = f"`pinstripe bench MODEL --{name} all` compares those that are here"
+    # By what to install: several values may need the same.
+    missing = {why: value for value, why in reversed(refused.items()) if _INSTALL in why}
+    if not missing:
         return Finding(
-            subject="allocators",
+            subject=subject,
             severity="good",
-            title=f"{', '.join(name for name in _ALLOCATORS if name in found)} can be preloaded",
-            seen=", ".join(found.values()),
-            remedy=f"LD_PRELOAD={path}, for the service alone",
+            title=f"{named} to choose from: {len(values) - len(refused)}",
+            seen="; ".join(dict.fromkeys([here, *refused.values()])),
+            remedy=compare,
             certainty="certain",
         )
     return Finding(
-        subject="allocators",
+        subject=subject,
         severity="note",
-        title="None of tcmalloc, jemalloc and mimalloc is installed",
-        seen="not in the loader's directories, nor in this Python environment",
-        cost="glibc gives large buffers back after each forward pass, and pays page faults for them in the next. It "
-        "shows with "
-        "long texts and large batches on many cores; short texts hardly notice.",
-        remedy="`sudo apt install libtcmalloc-minimal4` (Debian, Ubuntu) or `pip install cmeel-mimalloc`, then "
-        "LD_PRELOAD it "
-        "for the service alone",
+        title=f"{named} not installed: {', '.join(reversed(missing.values()))}",
+        seen=f"here: {here}",
+        cost=cost,
+        remedy=f"{'. '.join(reversed(missing))}. Then {compare}",
         certainty="possible",
     )
 
@@ -61,7 +85,7 @@ def openmp_runtimes(seen: Observations) -> Finding | None:
             title="libomp and libiomp5 are both here: never load both",
             seen=values,
             cost="A process that loads both may hang or crash; they answer to the same names.",
-            remedy="see what a process has loaded: `python -m threadpoolctl -i torch`; preload one of them at most",
+            remedy="`pinstripe bench MODEL --openmp llvm,intel` loads one in a process; elsewhere preload one at most",
             certainty="possible",
         )
     bundled = {owner for path in paths["libgomp"] if (owner := _owner(path)) != _SYSTEM}
@@ -87,25 +111,6 @@ def openmp_runtimes(seen: Observations) -> Finding | None:
         title=title,
         seen=values or "engines bring what they need",
         certainty="certain",
-    )
-
-
-def intel_openmp(seen: Observations) -> Finding | None:
-    """Could torch gain from Intel's OpenMP runtime? It was seen to with many cores an instance."""
-    cores = len(cut_to(seen.machine.cores, seen.machine.allowed))
-    has_torch = bool((seen.engines or {}).get("torch-eager", {}).get("torch"))
-    has_iomp = any(library.name == "iomp" for library in seen.libraries or ())
-    if seen.libraries is None or has_iomp or not has_torch or cores < _MANY_CORES or "avx2" not in seen.machine.isa:
-        return None
-    return Finding(
-        subject="intel-openmp",
-        severity="note",
-        title="Intel's OpenMP runtime (libiomp5) is not installed",
-        seen=f"torch runs on libgomp; {cores} cores",
-        cost="With 16 and more cores an instance it was seen to be up to 15 % faster than libgomp; with few it makes "
-        "no odds.",
-        remedy="`pip install intel-openmp`, then LD_PRELOAD its libiomp5.so for the service alone, and measure",
-        certainty="possible",
     )
 
 
