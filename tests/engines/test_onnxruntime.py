@@ -100,12 +100,39 @@ def test_options(tiny: Callable[[str], Network], artefact: Callable[[str, Networ
     """Options are read back from the session, and a value that there is not is refused."""
     network = tiny("distilbert-embedding")
     path = Path(artefact("onnxruntime", network).path)
-    settings = _load(path, network, options={"spinning": False, "optimization": "basic"}).report().settings
+    settings = _load(path, network, options={"spin": 0, "optimization": "basic"}).report().settings
     assert settings["session.intra_op.allow_spinning"] == "0"
     assert settings["graph_optimization_level"] == "ORT_ENABLE_BASIC"
     assert settings["providers"] == "CPUExecutionProvider"
     with pytest.raises(EngineError, match="optimization=most; use disabled, basic, extended or all"):
         _load(path, network, options={"optimization": "most"})
+
+
+@pytest.mark.parametrize(
+    ("option", "microseconds"), [({}, None), ({"spin": 7}, "7000"), ({"spin": 10_000}, "10000000")]
+)
+def test_spin_is_a_time(
+    option: dict[str, int],
+    microseconds: str | None,
+    tiny: Callable[[str], Network],
+    artefact: Callable[[str, Network], Artefact],
+) -> None:
+    """Milliseconds become the session's microseconds; without the option the library's default is not touched."""
+    network = tiny("distilbert-embedding")
+    path = Path(artefact("onnxruntime", network).path)
+    settings = _load(path, network, threads=2, options=option).report().settings
+    assert settings["session.intra_op.allow_spinning"] == "1"
+    assert settings.get("session.intra_op.spin_duration_us") == microseconds
+
+
+def test_an_older_version_knows_no_time_to_spin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would ignore the entry, so it is refused; not to spin at all it has always known."""
+    onnx = pytest.importorskip("onnx")
+    path = _graph(tmp_path / "model.onnx", {"input_ids": onnx.TensorProto.INT64}, {"last_hidden_state": "input_ids"})
+    monkeypatch.setattr("onnxruntime.__version__", "1.25.2")
+    with pytest.raises(EngineError, match=r"onnxruntime 1\.25\.2 takes no spin=5; install 1\.26 or newer"):
+        _load(path, fake_network(), threads=2, options={"spin": 5})
+    _load(path, fake_network(), threads=2, options={"spin": 0})
 
 
 def test_threads_stay_in_the_affinity(

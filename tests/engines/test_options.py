@@ -11,7 +11,7 @@ from pinstripe.errors import EngineError
     ("name", "options", "said"),
     [
         ("openvino", {"group_size": 16}, "openvino does not take group_size=16; use auto, 32, 64 or 128"),
-        ("onnxruntime", {"spinning": "yes"}, "does not take spinning=yes; use true or false"),
+        ("tf-graph", {"onednn": "yes"}, "does not take onednn=yes; use true or false"),
         ("openvino", {"quantization": True}, "does not take quantization=true; use dynamic or static"),
         ("fake", {"fixed_us": -1}, "does not take fixed_us=-1; use a number"),
         (
@@ -19,7 +19,7 @@ from pinstripe.errors import EngineError
             {"spin": 1},
             r"has no option spin; its options: quantization \(dynamic or static\), group_size",
         ),
-        ("torchscript", {"gemm": "mkl"}, "torchscript has no option gemm; its options: none"),
+        ("torchscript", {"gemm": "mkl"}, "torchscript has no option gemm; its options: flush_denormals"),
     ],
 )
 def test_a_refusal_says_what_can_be_had(name: str, options: dict[str, OptionValue], said: str) -> None:

@@ -49,6 +49,25 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return runs
 
 
+def test_a_limit_of_instructions_has_a_library_of_its_own(
+    tiny: Callable[[str], Network], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was compiled for AVX-512 is not loaded where AVX2 was asked for, nor the other way round."""
+    monkeypatch.setenv("PINSTRIPE_CACHE", str(tmp_path))
+    directories: list[Path] = []
+    monkeypatch.setattr(
+        "pinstripe.engines.pytorch.compiling.load_once_built", lambda directory, *_: directories.append(directory)
+    )
+    request = _request(tiny("bert-embedding"))
+    for limits in ({}, {"ATEN_CPU_CAPABILITY": "avx2"}, {"ONEDNN_MAX_CPU_ISA": "AVX2"}):
+        for name in ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in limits.items():
+            monkeypatch.setenv(name, value)
+        load_compiled(torch, request)
+    assert len(set(directories)) == 3
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # compilers share the CPUs with other tests
 def test_one_compilation_serves_everything(

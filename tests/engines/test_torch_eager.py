@@ -72,7 +72,7 @@ def test_half_precision_checkpoints_compute_in_float32(tiny: Callable[[str], Net
 
 @pytest.mark.parametrize("gemm", ["auto", "mkl", "onednn"])
 def test_what_multiplies_does_not_change_the_result(gemm: str, tiny: Callable[[str], Network]) -> None:
-    """MKL and oneDNN give what transformers gives, and the report says which of them it was, and why."""
+    """MKL and oneDNN give what transformers gives, and the report says which of them it is, and why."""
     if gemm == "mkl" and not torch.backends.mkl.is_available():
         pytest.skip("this torch has no MKL")
     network = tiny("bert-embedding")
@@ -86,6 +86,7 @@ def test_what_multiplies_does_not_change_the_result(gemm: str, tiny: Callable[[s
         assert settings["gemm_why"].startswith("auto: ")
     else:
         assert (settings["gemm"], settings["gemm_why"]) == (gemm, "asked for")
+    assert settings["multiplied_by"] == settings["gemm"]  # as is heard from the library
     # Of each of the 2 layers: query, key, value, output, 2 of the feed-forward part; and the pooler.
     assert settings["packed_linears"] == ("13" if settings["gemm"] == "onednn" else "0")
 

@@ -63,9 +63,9 @@ def test_unusable_files(tmp_path: Path, content: bytes) -> None:
     assert found(tmp_path) == {}
 
 
-def test_debugging_builds_do_not_count(tmp_path: Path) -> None:
+def test_slow_builds_do_not_count(tmp_path: Path) -> None:
     """Nobody wants a slow one preloaded."""
-    lay(tmp_path, f"{MULTIARCH}/libtcmalloc_debug.so.4", f"{MULTIARCH}/libmimalloc-debug.so.2")
+    lay(tmp_path, f"{MULTIARCH}/libtcmalloc_debug.so.4", f"{MULTIARCH}/libmimalloc-secure.so.2")
     assert found(tmp_path) == {}
 
 
@@ -89,3 +89,22 @@ def test_wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lay(tmp_path, *files)
     monkeypatch.setattr("sysconfig.get_path", lambda _: str(site))
     assert found(tmp_path, *(path for path in python_directories() if path.is_relative_to(site))) == files
+
+
+def test_the_wheels_version_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wheel has copies where a package has links: each is found, so that the one that names its version is."""
+    site = tmp_path / "site-packages"
+    wheel = "site-packages/cmeel.prefix/lib/libmimalloc.so"
+    lay(tmp_path, wheel, f"{wheel}.3", f"{wheel}.3.4", f"{MULTIARCH}/libmimalloc.so.2.0")
+    monkeypatch.setattr("sysconfig.get_path", lambda _: str(site))
+    names = found(tmp_path, *(path for path in python_directories() if path.is_relative_to(site)))
+    assert set(names) == {wheel, f"{wheel}.3", f"{wheel}.3.4", f"{MULTIARCH}/libmimalloc.so.2.0"}
+
+
+def test_for_other_processors(tmp_path: Path) -> None:
+    """They are returned when they are asked for, and nothing else is."""
+    lay(tmp_path, f"{MULTIARCH}/libjemalloc.so.2", content=FOREIGN)
+    lay(tmp_path, f"{MULTIARCH}/libmimalloc.so.2")
+    lay(tmp_path, f"{MULTIARCH}/libtcmalloc.so", content=b"/* script */")
+    libraries = installed_libraries(tmp_path, (), foreign=True)
+    assert [library.path for library in libraries] == [str(tmp_path / MULTIARCH / "libjemalloc.so.2")]

@@ -1,151 +1,111 @@
-"""Processes on cores and memory nodes of a real kernel with 2 sockets, 2 nodes and SMT."""
+"""Placements of many wishes keep to the cores and nodes of the machine, and to the limits on it."""
 
-import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-Boot = Callable[..., Any]
+from .told import MACHINES, Told, check_placements
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
-
-PAGES = 4096  # of 4 KiB in the 16 MiB that each process touches
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
-@pytest.fixture(scope="module")
-def two_nodes(boot: Boot) -> Any:
-    """Results of a guest with CPUs 0-1,4-5 on node 0 and 2-3,6-7 on node 1; CPU n and n+4 share a core."""
-    options = ("--sockets", "2", "--cores", "2", "--threads", "2", "--nodes", "2", "--numbering", "split")
-    return boot("placements.py", "two-nodes", *options)
+def node_of(instance: dict[str, Any], told: Told) -> list[int]:
+    """Return the nodes that an instance's CPUs are on."""
+    return [node for node, cpus in enumerate(told.nodes) if not set(cpus).isdisjoint(instance["cpus"])]
 
 
-@pytest.fixture(scope="module")
-def memoryless_node(boot: Boot) -> Any:
-    """Results of a guest whose node 2 has two CPUs and no memory."""
-    options = ("--sockets", "1", "--cores", "6", "--threads", "1", "--numbering", "adjacent")
-    return boot("placements.py", "memoryless-node", *options, "--node-cpus", "0-1;2-3;4-5", "--node-mem", "400,400,0")
+@pytest.mark.parametrize("name", MACHINES)
+def test_cores_and_nodes(request: pytest.FixtureRequest, name: str) -> None:
+    """Instances share no core, cross nodes only if they must, and have their memory where their cores are."""
+    answers, told = request.getfixturevalue(name)["placements"], MACHINES[name]
+    assert check_placements(answers, told) >= len(answers) / 2
+    for answer in answers:
+        for instance in answer.get("instances", ()):
+            assert instance["nodes"] == node_of(instance, told)
 
 
-def pages(case: dict[str, Any]) -> dict[int, int]:
-    """Pages by node of the area that the process touched, as the kernel lists it."""
-    return {int(node): int(count) for node, count in re.findall(r" N(\d+)=(\d+)", case["area"])}
+def test_without_offline_cpus(adjacent: Any) -> None:
+    """The same holds for what is left when CPUs are switched off, on nodes of 3 and of 4 cores."""
+    left = MACHINES["adjacent"].cut_to(set(range(16)) - {3, 4, 5})
+    assert check_placements(adjacent["offline"]["placements"], left) > 100
 
 
-def policy(case: dict[str, Any]) -> str:
-    """Policy of the area that the process touched, as the kernel lists it."""
-    return str(re.match(r"\w+ (\S+(?: \(many\):\S+)?)", case["area"])[1])  # type: ignore[index]
+def test_without_memory(odd_nodes: Any) -> None:
+    """The cores of a node without memory are used, with the memory of the node that is nearest to them."""
+    assert [(one["cpus"], one["nodes"]) for one in odd_nodes["three"]["instances"]] == [
+        ([0, 1], [0]),
+        ([2, 3], [1]),
+        ([4, 5], [1]),
+    ]
+    assert odd_nodes["three"]["warnings"] == ["Node 2 has no memory: its cores use that of node 1, the nearest."]
+    for answer in odd_nodes["placements"]:
+        assert all(2 not in one["nodes"] for one in answer.get("instances", ()))
 
 
-@pytest.mark.parametrize(
-    ("name", "cpus", "shown", "node"),
-    [
-        ("bind", [2, 6], "bind:1", 1),
-        ("bind_far", [0], "bind:1", 1),
-        ("preferred_far", [0, 4], "prefer:1", 1),
-        ("local", [3], "local", 1),
-        ("none", [7], "default", 1),
-        ("auto_one", [1, 5], "prefer:0", 0),
-    ],
-)
-def test_all_pages_lie_on_the_one_node(two_nodes: Any, name: str, cpus: list[int], shown: str, node: int) -> None:
-    """All threads are on their CPUs, and every page is where the policy says, far from the CPUs where it says so."""
-    case = two_nodes[name]
-    assert case["affinity"] == [cpus, cpus]
-    assert policy(case) == shown
-    assert set(pages(case)) == {node}
-    assert pages(case)[node] >= PAGES
+def test_without_isolated_cpus(isolated: Any) -> None:
+    """Isolated CPUs are left out, and it is said; they can be named."""
+    left = MACHINES["two_nodes"].cut_to({0, 1, 2, 4, 5, 6})
+    assert check_placements(isolated["placements"], left) > 100
+    assert "forbidden by affinity mask or cpuset; allowed are 0-2,4-6" in isolated["bound_outside"]
+    widened = isolated["widened"]
+    assert check_placements(widened["placements"], left) > 100
+    placed = [answer for answer in widened["placements"] if "refusal" not in answer]
+    assert all(any("Left out CPUs 3,7, isolated" in text for text in answer["warnings"]) for answer in placed)
+    assert [one["cpus"] for one in widened["bound"]["instances"]] == [[3, 7]]
+    assert widened["process"]["affinity"] == [[3, 7], [3, 7]]
 
 
-@pytest.mark.parametrize("name", ["interleave", "auto_both"])
-def test_pages_are_interleaved(two_nodes: Any, name: str) -> None:
-    """Over two nodes the pages go half and half, as nearly as huge pages (2 MiB of the 16) allow."""
-    case = two_nodes[name]
-    assert policy(case) == "interleave:0-1"
-    assert sum(pages(case).values()) >= PAGES
-    assert min(pages(case).values()) >= PAGES * 3 // 8
-    assert (case["memory"]["effective"], case["memory"]["nodes"]) == ("interleave", [0, 1])
+def test_only_isolated_cpus(isolated: Any) -> None:
+    """Where all allowed CPUs are isolated, none is used unless it is named."""
+    refusal = "all allowed CPUs (3,7) are isolated from the scheduler; name them to use them: --bind 3,7"
+    assert {answer["refusal"] for answer in isolated["only_isolated"]["placements"]} == {refusal}
 
 
-def test_several_nodes_can_be_preferred(two_nodes: Any) -> None:
-    """`preferred` with two nodes means both of them (MPOL_PREFERRED_MANY), not the first."""
-    assert policy(two_nodes["preferred_both"]) == "prefer (many):0-1"
-
-
-def test_evidence_finds_the_pages(two_nodes: Any) -> None:
-    """The evidence has all anonymous memory on the node it was bound to; files lie where they were read first."""
-    anonymous = {node["node"]: node["anonymous_bytes"] for node in two_nodes["bind"]["node_memory"]}
-    assert anonymous[1] >= PAGES * 4096
-    assert anonymous.get(0, 0) == 0
-
-
-def test_absent_node(two_nodes: Any) -> None:
-    """A node the machine does not have is refused, and the nodes it has are named."""
-    assert two_nodes["absent"]["error"] == "StartError"
-    assert "bind on nodes 5" in two_nodes["absent"]["message"]
-    assert "may use: 0-1" in two_nodes["absent"]["message"]
-
-
-def test_system_call_filter(two_nodes: Any) -> None:
-    """Where set_mempolicy is forbidden, auto starts with first touch and the reason; a named policy fails."""
-    filtered = two_nodes["filtered"]
-    assert filtered["auto"]["memory"]["effective"] == "none"
-    assert "Operation not permitted" in filtered["auto"]["memory"]["why"]
-    assert policy(filtered["auto"]) == "default"
-    assert filtered["bind"]["error"] == "StartError"
-
-
-def test_cpuset_denies_memory(two_nodes: Any) -> None:
-    """In a cpuset with the memory of node 1 only, node 0 is refused, and a part of what was asked for is not enough."""
-    confined = two_nodes["confined_memory"]
+def test_within_a_cpuset_of_version_1(isolated: Any) -> None:
+    """Cores are cut down to the cpuset, memory comes from the node that is allowed, and others are refused."""
+    confined = isolated["confined"]
+    assert check_placements(confined["placements"], MACHINES["two_nodes"].cut_to({0, 1, 2, 5})) > 100
+    for answer in confined["placements"]:
+        assert all(one["nodes"] == [1] for one in answer.get("instances", ()))
     assert "may use: 1;" in confined["bind_0"]["message"]
-    assert "the kernel made it interleave 1" in confined["interleave_both"]["message"]
-    assert (confined["auto_both"]["memory"]["effective"], confined["auto_both"]["memory"]["nodes"]) == (
-        "interleave",
-        [1],
-    )
-    assert set(pages(confined["bind_1"])) == {1}
-    assert confined["bind_1"]["affinity"] == [[2, 6], [2, 6]]
+    assert "on CPUs 4 (Invalid argument); this process may use 0-2,5" in confined["outside"]["message"]
+    assert confined["bind_1"]["affinity"] == [[2], [2]]
 
 
-def test_cpuset_denies_cpus(two_nodes: Any) -> None:
-    """CPUs outside the cpuset are refused, also when the kernel would silently grant the rest."""
-    confined = two_nodes["confined_memory"]
-    assert "on CPUs 1-2 (the kernel grants only 2); this process may use 2-3,6" in confined["partly_outside"]["message"]
-    assert "on CPUs 0-1 (Invalid argument)" in confined["outside"]["message"]
-
-
-def test_machine_is_read_as_built(two_nodes: Any) -> None:
-    """Cores, packages and nodes are those that the virtual machine was given."""
-    machine = two_nodes["machine"]
-    assert [core["cpus"] for core in machine["cores"]] == [[0, 4], [1, 5], [2, 6], [3, 7]]
-    assert machine["packages"] == machine["l3"] == [[0, 1, 4, 5], [2, 3, 6, 7]]
-    assert [(node["id"], node["cpus"], node["neighbours"]) for node in machine["nodes"]] == [
-        (0, [0, 1, 4, 5], [1]),
-        (1, [2, 3, 6, 7], [0]),
+@pytest.mark.parametrize(("quota", "cpus", "threads"), [("50000", 0.5, 1), ("150000", 1.5, 1), ("350000", 3.5, 3)])
+@pytest.mark.parametrize("name", ["two_nodes", "isolated"])
+def test_quota(request: pytest.FixtureRequest, name: str, quota: str, cpus: float, threads: int) -> None:
+    """By control groups of version 2 and 1: never more threads than the quota of CPUs rounded down, or one."""
+    within = request.getfixturevalue(name)["quotas"][quota]
+    assert within["cpu_quota"] == cpus
+    counts = [
+        sum(len(instance["cpus"]) for instance in answer["instances"])
+        for answer in within["placements"]
+        if "refusal" not in answer
     ]
-    assert all(460 << 20 <= node["memory_bytes"] <= 512 << 20 for node in machine["nodes"])
-    assert (machine["allowed"], machine["allowed_nodes"]) == (list(range(8)), [0, 1])
-    assert machine["cpu_quota"] is None
+    assert max(counts) == threads
+    refused = [answer for answer in within["placements"] if "refusal" in answer]
+    assert all(f"lets {threads} thread" in answer["refusal"] for answer in refused if _fits(answer["wish"]))
 
 
-def test_machine_is_read_within_its_control_groups(two_nodes: Any) -> None:
-    """CPUs 1-6 outside and 0-3 inside leave 1-3; of quotas 3.5 outside and 1.5 inside the tighter one counts."""
-    machine = two_nodes["confined_machine"]
-    assert (machine["online"], machine["allowed"]) == (list(range(8)), [1, 2, 3])
-    assert (machine["allowed_nodes"], machine["cpu_quota"]) == ([0], 1.5)
+def _fits(wish: dict[str, Any]) -> bool:
+    """Tell whether three cores without a quota could hold the wish, so that it is the quota that forbids it."""
+    needed = (wish["instances"] or 1) * (wish["cores"] or 1) + wish["reserve"]
+    return wish["strategy"] in {"close", "scatter"} and needed <= 3
 
 
-def test_node_without_memory(memoryless_node: Any) -> None:
-    """It is read as such; binding to it fails and names the nodes that have memory; its neighbour's can be used."""
-    machine = memoryless_node["machine"]
-    assert [(node["cpus"], node["memory_bytes"] > 0) for node in machine["nodes"]] == [
-        ([0, 1], True),
-        ([2, 3], True),
-        ([4, 5], False),
+def test_instances_on_96_cpus(metal: Any) -> None:
+    """Two instances have a socket each, eight of them six cores each, four in either socket."""
+    assert [(one["cpus"], one["nodes"]) for one in metal["two"]["instances"]] == [
+        (list(range(24)), [0]),
+        (list(range(24, 48)), [1]),
     ]
-    for name in ("bind", "auto"):
-        assert f"memory policy {name} on nodes 2" in memoryless_node[name]["message"]
-        assert "may use: 0-1;" in memoryless_node[name]["message"]
-    assert set(pages(memoryless_node["near"])) == {1}
-    assert memoryless_node["near"]["affinity"] == [[4, 5], [4, 5]]
+    eight = [(one["cpus"], one["nodes"]) for one in metal["eight"]["instances"]]
+    assert eight == [(list(range(first, first + 6)), [int(first >= 24)]) for first in range(0, 48, 6)]
+
+
+def test_instances_over_near_nodes(four_nodes: Any) -> None:
+    """Instances that are larger than a node cover two of one socket, not two that are far from each other."""
+    for answer in four_nodes["placements"]:
+        if answer["wish"]["cores"] in {3, 4} and answer["wish"]["instances"] == 2 and "refusal" not in answer:
+            assert sorted(one["nodes"] for one in answer["instances"]) == [[0, 1], [2, 3]]

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -36,7 +36,11 @@ T = TypeVar("T")
 
 _PROVIDER: Final = "CPUExecutionProvider"
 _SPINNING: Final = "session.intra_op.allow_spinning"
+_SPIN_DURATION: Final = "session.intra_op.spin_duration_us"
+_FIRST_WITH_DURATION: Final = (1, 26)
 _WITHOUT_SATURATION: Final = "session.x64quantprecision"
+_FLUSH: Final = "session.set_denormal_as_zero"
+_ENTRIES: Final = (_SPINNING, _SPIN_DURATION, _WITHOUT_SATURATION, _FLUSH)
 _LEVELS: Final = {
     "disabled": "ORT_DISABLE_ALL",
     "basic": "ORT_ENABLE_BASIC",
@@ -54,12 +58,16 @@ class OnnxRuntimeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     """Options of the engine.
 
     Attributes:
-        spinning: Whether idle compute threads spin for a while before they sleep (`session.intra_op.allow_spinning`).
+        spin: Milliseconds that idle compute threads spin before they sleep; None for the library's default, a million
+            rounds. Other times than 0 need ONNX Runtime 1.26, which brought `session.intra_op.spin_duration_us`.
         optimization: Level of graph optimization (`SessionOptions.graph_optimization_level`).
+        flush_denormals: Whether compute threads take numbers too small for full precision for zero
+            (`session.set_denormal_as_zero`); `auto` leaves that to ONNX Runtime, which does not.
     """
 
-    spinning: bool = True
+    spin: Annotated[int, msgspec.Meta(ge=0, le=10_000)] | None = None
     optimization: Literal["disabled", "basic", "extended", "all"] = "all"
+    flush_denormals: Literal["auto", "on", "off"] = "auto"
 
 
 class OnnxRuntime:
@@ -104,7 +112,7 @@ class OnnxRuntime:
             # The calling thread computes too. Onnxruntime cannot be asked, but its pool is complete at this point.
             return session, len(_thread_ids() - before) + 1, read_onnx_products(optimized)
 
-        session, threads, products = _load_optimized(library, path, level, loaded)
+        session, threads, products = _load_optimized(library, path, options, loaded)
         check_products(products, request.precision, str(path))
         if request.threads not in (None, threads):
             raise EngineError(f"onnxruntime computes with {threads} threads instead of {request.threads}")
@@ -124,18 +132,19 @@ def _thread_ids() -> frozenset[str]:
     return frozenset(task.name for task in Path("/proc/self/task").iterdir())
 
 
-def _load_optimized(library: Any, path: Path, level: str, load: Callable[[Path], T]) -> T:
+def _load_optimized(library: Any, path: Path, options: OnnxRuntimeOptions, load: Callable[[Path], T]) -> T:
     """Load the graph at a level of optimization, its weights laid out for this CPU in a file beside it."""
+    level = _LEVELS[options.optimization]
     made_from = {"version": library.__version__, "graph": graph_digest(path), "level": level}
 
     def build(directory: Path) -> None:
-        options = _common_options(library, level)
-        options.intra_op_num_threads = 1
-        options.optimized_model_filepath = str(directory / _GRAPH_FILE)
+        session = _common_options(library, level, options.flush_denormals)
+        session.intra_op_num_threads = 1
+        session.optimized_model_filepath = str(directory / _GRAPH_FILE)
         weights_file = f"{_GRAPH_FILE}.data"
-        options.add_session_config_entry("session.optimized_model_external_initializers_file_name", weights_file)
-        options.add_session_config_entry("session.save_external_prepacked_constant_initializers", "1")
-        _session(library, path, options)
+        session.add_session_config_entry("session.optimized_model_external_initializers_file_name", weights_file)
+        session.add_session_config_entry("session.save_external_prepacked_constant_initializers", "1")
+        _session(library, path, session)
 
     return load_compiled(OnnxRuntime.name, made_from, build, load, EngineError)
 
@@ -147,7 +156,7 @@ def _session(library: Any, path: Path, options: Any) -> Any:
         raise EngineError(f"onnxruntime cannot load {path}: {one_line(error)}") from error
 
 
-def _common_options(library: Any, level: str) -> Any:
+def _common_options(library: Any, level: str, flush_denormals: str) -> Any:
     options = library.SessionOptions()
     options.execution_mode = library.ExecutionMode.ORT_SEQUENTIAL
     options.graph_optimization_level = getattr(library.GraphOptimizationLevel, level)
@@ -155,13 +164,21 @@ def _common_options(library: Any, level: str) -> Any:
     options.log_severity_level = _ERRORS_ONLY
     # Kernels that cannot saturate, less than half as fast on a CPU that needs none.
     options.add_session_config_entry(_WITHOUT_SATURATION, "0" if _WIDE_SUMS & set(read_isa()) else "1")
+    if flush_denormals != "auto":
+        # For the calling thread, only the first session of a process counts (seen in 1.32), so all of them say it.
+        options.add_session_config_entry(_FLUSH, "1" if flush_denormals == "on" else "0")
     return options
 
 
 def _session_options(library: Any, options: OnnxRuntimeOptions, threads: int | None) -> Any:
-    session = _common_options(library, "ORT_DISABLE_ALL")  # the graph is optimized already
+    session = _common_options(library, "ORT_DISABLE_ALL", options.flush_denormals)  # the graph is optimized already
     session.intra_op_num_threads = threads or 0
-    session.add_session_config_entry(_SPINNING, "1" if options.spinning else "0")
+    session.add_session_config_entry(_SPINNING, "0" if options.spin == 0 else "1")
+    if options.spin:
+        version = tuple(map(int, library.__version__.split(".")[:2]))
+        if version < _FIRST_WITH_DURATION:  # it would ignore the entry
+            raise EngineError(f"onnxruntime {library.__version__} takes no spin={options.spin}; install 1.26 or newer")
+        session.add_session_config_entry(_SPIN_DURATION, str(options.spin * 1000))
     return session
 
 
@@ -173,6 +190,7 @@ def _element_type(path: str, tensor: Any) -> np.dtype[Any]:
 
 def _report(library: Any, session: Any, level: str, products: Products, threads: int) -> EngineReport:
     options = session.get_session_options()
+    entries = {name: value for name in _ENTRIES if (value := _entry(options, name)) is not None}
     return EngineReport(
         engine=OnnxRuntime.name,
         version=str(library.__version__),
@@ -185,11 +203,24 @@ def _report(library: Any, session: Any, level: str, products: Products, threads:
             "intra_op_num_threads": str(options.intra_op_num_threads),
             "products": describe_products(products),
             "providers": ",".join(session.get_providers()),
-            _SPINNING: options.get_session_config_entry(_SPINNING),
-            _WITHOUT_SATURATION: options.get_session_config_entry(_WITHOUT_SATURATION),
+            **entries,
+            "calling_thread_flushes": str(_flushes_denormals()).lower(),
             "threads": "threads made with the session, counted in /proc/self/task, and the calling one",
         },
     )
+
+
+def _flushes_denormals() -> bool:
+    """Return whether this thread takes denormal numbers for zero, which is a mode of each thread."""
+    numbers = np.full(16, 1e-39, np.float32) * np.float32(1)
+    return not numbers.view(np.uint32).any()
+
+
+def _entry(options: Any, name: str) -> str | None:
+    try:
+        return str(options.get_session_config_entry(name))
+    except RuntimeError:  # it is not set
+        return None
 
 
 class _OnnxModel:

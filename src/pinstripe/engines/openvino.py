@@ -36,7 +36,9 @@ _THREADS: Final = "INFERENCE_NUM_THREADS"
 _STREAMS: Final = "NUM_STREAMS"
 _GROUP_SIZE: Final = "DYNAMIC_QUANTIZATION_GROUP_SIZE"
 _GROUP_SIZES: Final = (32, 64, 128)
+_FLUSH: Final = "CPU_DENORMALS_OPTIMIZATION"
 _REPORTED: Final = (
+    _FLUSH,
     _GROUP_SIZE,
     "ENABLE_CPU_PINNING",
     "ENABLE_HYPER_THREADING",
@@ -56,10 +58,13 @@ class OpenVinoOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
             calibration texts.
         group_size: For dynamic int8: activations that share a scale (`DYNAMIC_QUANTIZATION_GROUP_SIZE`); more of them
             are faster and less exact. `auto` takes as many, at most 128, as the model's width holds.
+        flush_denormals: Whether compute threads take numbers too small for full precision for zero
+            (`CPU_DENORMALS_OPTIMIZATION`); `auto` leaves that to OpenVINO, which does not.
     """
 
     quantization: Literal["dynamic", "static"] = "dynamic"
     group_size: Literal["auto", 32, 64, 128] = "auto"
+    flush_denormals: Literal["auto", "on", "off"] = "auto"
 
 
 class OpenVino:
@@ -95,7 +100,7 @@ class OpenVino:
         path = request.artefact.path
         int8 = request.precision == "int8"
         weights = weight_types(Path(path)) if int8 else check_float32_weights(Path(path), rounded=True)
-        properties = _properties(request, _group_size(options, request))
+        properties = _properties(request, options)
         compiled = _compile(library, path, properties)
         _check_effective(library, compiled, properties)
         products = read_openvino_products(library, compiled, properties)
@@ -125,14 +130,16 @@ def _group_size(options: OpenVinoOptions, request: LoadRequest) -> int:
     return 0
 
 
-def _properties(request: LoadRequest, group_size: int) -> dict[str, Any]:
+def _properties(request: LoadRequest, options: OpenVinoOptions) -> dict[str, Any]:
     properties: dict[str, Any] = {
         # The default is bfloat16 on CPUs that have it. With int8, the rest is float32: in bfloat16 the weights would be
         # widened instead of the activations quantized (seen in 2026.4).
         _PRECISION: "bf16" if request.precision == "bfloat16" else "f32",
-        _GROUP_SIZE: group_size,
+        _GROUP_SIZE: _group_size(options, request),
         "PERFORMANCE_HINT": "LATENCY",
     }
+    if options.flush_denormals != "auto":
+        properties[_FLUSH] = options.flush_denormals == "on"
     if request.threads is not None:
         # Threads inherit the process's affinity. OpenVINO counts the CPUs it may use within that, siblings only if
         # hyper-threading is on.

@@ -5,6 +5,7 @@ from typing import TypeVar, get_args
 
 import msgspec
 
+from pinstripe.engines.instruction_sets import keeps_from_bfloat16
 from pinstripe.engines.precision import check_precision
 from pinstripe.engines.protocol import Engine, LoadRequest, OptionValue
 from pinstripe.errors import EngineError
@@ -60,8 +61,8 @@ def checked_options(engine: Engine, request: LoadRequest, kind: type[_Options]) 
     """Return the request's options as `kind`, once everything else that is asked for is known to be possible.
 
     Raises:
-        EngineError: As `read_options` and `check_precision`, or the file is not of the engine's format, or there are
-            fewer than 1 threads.
+        EngineError: As `read_options` and `check_precision`, or the environment keeps oneDNN from the precision, or the
+            file is not of the engine's format, or there are fewer than 1 threads.
     """
     if request.artefact.format != engine.format:
         given = f"{request.artefact.format} file {request.artefact.path}".strip()
@@ -69,4 +70,8 @@ def checked_options(engine: Engine, request: LoadRequest, kind: type[_Options]) 
     if request.threads is not None and request.threads < 1:
         raise EngineError(f"{request.threads} threads were asked for; ask for at least 1")
     check_precision(engine, request.precision)
+    if request.precision == "bfloat16" and (limit := keeps_from_bfloat16()) is not None:
+        raise EngineError(
+            f"{limit} leaves no instructions for bfloat16; take isa avx512-bf16 or amx, or float32 or int8"
+        )
     return read_options(engine, request.options, kind)

@@ -5,14 +5,12 @@ from typing import ClassVar
 
 import msgspec
 
-from pinstripe.engines.importing import import_library
-from pinstripe.engines.options import NoOptions, checked_options
+from pinstripe.engines.options import checked_options
 from pinstripe.engines.protocol import ArtefactFormat, Compiling, EngineReport, LoadRequest, Precision, Threading
 from pinstripe.engines.pytorch.compiling import load_compiled
-from pinstripe.engines.pytorch.float32 import set_fpmath
 from pinstripe.engines.pytorch.model import TorchModel
+from pinstripe.engines.pytorch.options import TorchOptions, start_torch
 from pinstripe.engines.pytorch.report import make_report
-from pinstripe.engines.pytorch.threads import set_threads
 
 __all__ = ["TorchCompile"]
 
@@ -31,20 +29,17 @@ class TorchCompile:
     distributions: ClassVar[tuple[str, ...]] = ("torch", "transformers")
     also_needs: ClassVar[Mapping[Precision, str]] = {"int8": "torchao"}
     extra: ClassVar[str] = "torch"
-    options_type: ClassVar[type[msgspec.Struct]] = NoOptions
+    options_type: ClassVar[type[msgspec.Struct]] = TorchOptions
     threading: ClassVar[Threading] = "openmp"
     compiles: ClassVar[Compiling] = "loading"
 
     def load(self, request: LoadRequest) -> TorchModel:
-        """Compile transformers' model for the task, or load it from the cache; see `Engine.load`. No options.
+        """Compile transformers' model for the task, or load it from the cache; see `Engine.load` and `TorchOptions`.
 
         Raises:
             ExecutionError: The cache cannot be written, or what is in it cannot be loaded.
         """
-        checked_options(self, request, NoOptions)
-        torch = import_library("torch", extra="torch")
-        set_fpmath(torch)
-        set_threads(torch, request.threads)
+        torch = start_torch(request, checked_options(self, request, TorchOptions))
         compiled = load_compiled(torch, request)
         settings = {name: value for name, value in compiled.metadata.items() if value and name != "precision"}
 

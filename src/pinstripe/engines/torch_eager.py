@@ -1,25 +1,26 @@
 """Transformers' own model, run by PyTorch operator by operator: in float32 the reference for the other engines."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from functools import cache
+from typing import Any, ClassVar
 
 import msgspec
 
 from pinstripe.engines.importing import import_library
 from pinstripe.engines.options import checked_options
 from pinstripe.engines.protocol import ArtefactFormat, Compiling, EngineReport, LoadRequest, Precision, Threading
-from pinstripe.engines.pytorch.float32 import Fpmath, set_fpmath
+from pinstripe.engines.pytorch.float32 import Fpmath
+from pinstripe.engines.pytorch.kernels import multiplying_library
 from pinstripe.engines.pytorch.linear import Gemm, choose_gemm, pack_linears
 from pinstripe.engines.pytorch.model import TorchModel
+from pinstripe.engines.pytorch.options import TorchOptions, start_torch
 from pinstripe.engines.pytorch.precision import load_precise_module, read_precision
 from pinstripe.engines.pytorch.report import make_report
-from pinstripe.engines.pytorch.threads import set_threads
-from pinstripe.errors import EngineError
 
 __all__ = ["TorchEager", "TorchEagerOptions"]
 
 
-class TorchEagerOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TorchEagerOptions(TorchOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of the engine.
 
     Attributes:
@@ -52,12 +53,9 @@ class TorchEager:
     def load(self, request: LoadRequest) -> TorchModel:
         """Load transformers' model for the task; see `Engine.load` and `TorchEagerOptions`."""
         options = checked_options(self, request, TorchEagerOptions)
-        if options.fpmath != "strict" and request.precision != "float32":
-            raise EngineError(f"fpmath={options.fpmath} is for float32, not {request.precision}; leave it at strict")
-        torch = import_library("torch", extra="torch")
-        gemm = choose_gemm(torch, options.gemm, request.precision, options.fpmath)
-        set_fpmath(torch, options.fpmath)
-        set_threads(torch, request.threads)
+        # Before anything is set for the process.
+        gemm = choose_gemm(import_library("torch", extra="torch"), options.gemm, request.precision, options.fpmath)
+        torch = start_torch(request, options, options.fpmath)
         module = load_precise_module(torch, request)
         precision = read_precision(torch, module)  # packed weights cannot be asked any more
         packed = pack_linears(torch, module) if gemm.name == "onednn" else 0
@@ -69,7 +67,16 @@ class TorchEager:
             "packed_linears": str(packed),
         }
 
+        @cache
+        def multiplied_by() -> dict[str, str]:
+            linear = None if gemm.name == "torchao" else _first_linear(module)
+            return {} if linear is None else {"multiplied_by": multiplying_library(torch, linear)}
+
         def report() -> EngineReport:
-            return make_report(torch, engine=self.name, precision=precision, settings=settings)
+            return make_report(torch, engine=self.name, precision=precision, settings=settings | multiplied_by())
 
         return TorchModel(torch, module, request.network, report, eager=True)
+
+
+def _first_linear(module: Any) -> Any:
+    return next((child for child in module.modules() if hasattr(child, "in_features")), None)

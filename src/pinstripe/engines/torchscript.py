@@ -12,22 +12,32 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from pinstripe.engines.importing import import_library, one_line
-from pinstripe.engines.options import NoOptions, checked_options
+from pinstripe.engines.importing import one_line
+from pinstripe.engines.options import checked_options
 from pinstripe.engines.protocol import ArtefactFormat, Compiling, EngineReport, LoadRequest, Precision, Threading
 from pinstripe.engines.pytorch.checking import check_graph
-from pinstripe.engines.pytorch.float32 import set_fpmath
+from pinstripe.engines.pytorch.float32 import Fpmath
 from pinstripe.engines.pytorch.inputs import example_inputs
 from pinstripe.engines.pytorch.model import TorchModel
+from pinstripe.engines.pytorch.options import TorchOptions, start_torch
 from pinstripe.engines.pytorch.precision import load_precise_module
 from pinstripe.engines.pytorch.report import make_report
-from pinstripe.engines.pytorch.threads import set_threads
 from pinstripe.errors import EngineError
 from pinstripe.models import Network
 
-__all__ = ["TorchScript"]
+__all__ = ["TorchScript", "TorchScriptOptions"]
 
 _TRACED: Final = (2, 8)
+
+
+class TorchScriptOptions(TorchOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Options of the engine.
+
+    Attributes:
+        fpmath: Products of float32 matrices, as for torch-eager.
+    """
+
+    fpmath: Fpmath = "strict"
 
 
 class TorchScript:
@@ -43,16 +53,14 @@ class TorchScript:
     distributions: ClassVar[tuple[str, ...]] = ("torch", "transformers")
     also_needs: ClassVar[Mapping[Precision, str]] = {}
     extra: ClassVar[str] = "torch"
-    options_type: ClassVar[type[msgspec.Struct]] = NoOptions
+    options_type: ClassVar[type[msgspec.Struct]] = TorchScriptOptions
     threading: ClassVar[Threading] = "openmp"
     compiles: ClassVar[Compiling] = "loading"
 
     def load(self, request: LoadRequest) -> TorchModel:
-        """Load transformers' model for the task and trace it; see `Engine.load`. There are no options."""
-        checked_options(self, request, NoOptions)
-        torch = import_library("torch", extra="torch")
-        set_fpmath(torch)
-        set_threads(torch, request.threads)
+        """Load transformers' model for the task and trace it; see `Engine.load` and `TorchScriptOptions`."""
+        options = checked_options(self, request, TorchScriptOptions)
+        torch = start_torch(request, options, options.fpmath)
         network = request.network
         module = load_precise_module(torch, request)
         graph = _trace(torch, module, network)

@@ -21,6 +21,7 @@ class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     Attributes:
         machine: What it offers.
         libraries: Allocators and OpenMP runtimes that can be preloaded.
+        foreign: The same for other processors, which cannot.
         huge_pages: The system's mode of transparent huge pages: `always`, `madvise` or `never`; None without them.
         kernel: Version of the kernel, such as (6, 18).
         glibc: Version of the C library, such as (2, 36); None where it is another one.
@@ -28,6 +29,7 @@ class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     machine: Machine
     libraries: tuple[InstalledLibrary, ...] = ()
+    foreign: tuple[InstalledLibrary, ...] = ()
     huge_pages: str | None = None
     kernel: tuple[int, int] = (0, 0)
     glibc: tuple[int, int] | None = None
@@ -44,6 +46,7 @@ def read_host(machine: Machine, root: Path = Path("/")) -> Host:
     return Host(
         machine=machine,
         libraries=installed_libraries(root),
+        foreign=installed_libraries(root, foreign=True),
         huge_pages=_chosen(root / _THP),
         kernel=_pair(os.uname().release),
         glibc=_pair(version) if name == "glibc" else None,

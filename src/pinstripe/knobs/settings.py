@@ -70,19 +70,21 @@ def _merged(variable: str, before: str | None, text: str | None) -> str | None:
     Raises:
         KnobError: They want different values of it.
     """
-    if before is None or before == text:
+    if text is None or before == text:  # what one knob only removes, another may set
+        return before
+    if before is None:
         return text
-    if text is not None and variable in _LISTS:
+    if variable in _LISTS:
         return f"{before}{_LISTS[variable]}{text}"
     raise KnobError(f"two knobs set {variable}, to {before!r} and to {text!r}; leave one of them out")
 
 
-def preload_variable(paths: tuple[str, ...], inherited: Mapping[str, str] = os.environ) -> dict[str, str | None]:
+def preload_variable(paths: tuple[str, ...], inherited: Mapping[str, str | None] = os.environ) -> dict[str, str | None]:
     """Return the variable that has a worker load libraries before all others; nothing without any.
 
     Args:
         paths: Absolute paths.
-        inherited: The environment that the worker would inherit; what it preloads stays, after these.
+        inherited: The worker's environment otherwise; what it preloads stays, after these.
 
     Raises:
         KnobError: The loader cannot take a path.
@@ -90,5 +92,5 @@ def preload_variable(paths: tuple[str, ...], inherited: Mapping[str, str] = os.e
     for path in paths:
         if _SEPARATORS.intersection(path):
             raise KnobError(f"the loader cannot preload {path!r}: its path has a space or colon; link it elsewhere")
-    others = [path for path in inherited.get(_PRELOAD, "").replace(":", " ").split() if path not in paths]
+    others = [path for path in (inherited.get(_PRELOAD) or "").replace(":", " ").split() if path not in paths]
     return {_PRELOAD: ":".join((*paths, *others))} if paths else {}

@@ -44,9 +44,11 @@ def describe_detours(machine: Machine, layout: Layout) -> list[str]:
     """Say for each node that cannot give its cores memory where that comes from instead."""
     usable = nodes_with_memory(machine)
     homes = {core.node for cores in layout for core in cores if core.node is not None}
+    sizes = {node.id: node.memory_bytes for node in machine.nodes}
     sentences = []
     for node in sorted(homes - usable):
-        lack = "has no memory" if node in machine.allowed_nodes else "has no memory that this process may use"
+        is_empty = any(sizes.values()) and not sizes.get(node)  # else the size is not known, or it may not be used
+        lack = "has no memory" if is_empty else "has no memory that this process may use"
         sources, why = _sources(machine, node, usable)
         named = f"node{'s' if len(sources) > 1 else ''} {format_cpu_list(sources)}"
         source = f"its cores use that of {named}, {why}" if sources else "no other is known"

@@ -23,7 +23,8 @@ class InstanceEvidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
         first_forward_ns: Time of the first forward pass.
         engine: What the engine says of itself.
         thread_pools: Threads of each thread pool in the process, by its library's path, as threadpoolctl finds them.
-        rebound_threads: Threads that a library had moved off the instance's CPUs, and that were put back.
+        rebound_threads: Threads that a library had moved off the instance's CPUs, or squeezed onto one of them although
+            they do not compute, and that were put back.
         process: What the kernel says.
         observation: What the process found out about itself.
         knobs: What was asked for of each knob that concerns the engine, and what is in effect.

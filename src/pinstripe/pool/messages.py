@@ -123,7 +123,7 @@ class Report(msgspec.Struct, frozen=True, tag=True, array_like=True):
     Attributes:
         engine: The engine's own report.
         thread_pools: Threads of each pool that threadpoolctl finds, by library; empty where it is not installed.
-        rebound_threads: Threads that had left the instance's CPUs and were put back.
+        rebound_threads: See `InstanceEvidence`.
         observation: What the process found out about itself.
     """
 

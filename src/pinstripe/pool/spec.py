@@ -66,7 +66,7 @@ def start_worker(spec: WorkerSpec, fd: int) -> Process:
             environment={
                 **thread_environment(spec.load.threads, os.environ),
                 **spec.environment,
-                **preload_variable(spec.preload),
+                **preload_variable(spec.preload, {**os.environ, **spec.environment}),
             },
             pass_fds=(fd,),
             output="keep",

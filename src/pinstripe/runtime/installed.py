@@ -16,6 +16,7 @@ _LOADER_CONFIGURATION = "etc/ld.so.conf"
 _DEFAULT_DIRECTORIES = ("lib", "lib64", "usr/lib", "usr/lib64", "usr/local/lib", "usr/local/lib64")
 _DEPTH_LIMIT = 8
 """Of files that include each other; a guard against circles."""
+_SLOW_BUILDS = ("debug", "secure")
 _ELF_BYTES = 20
 """The start of an ELF file, up to the machine it is for: elf(5)."""
 
@@ -33,17 +34,18 @@ class InstalledLibrary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 def installed_libraries(
-    root: Path = Path("/"), directories: Iterable[Path] | None = None
+    root: Path = Path("/"), directories: Iterable[Path] | None = None, *, foreign: bool = False
 ) -> tuple[InstalledLibrary, ...]:
     """Return the allocators that can replace the C library's, and the OpenMP runtimes and TBB, by name and path.
 
     They are searched by versioned names (`libjemalloc.so.2`), which is how distributions install them, in the dynamic
     loader's directories, those of the multi-architecture scheme included, and in this Python environment. Files for
-    other processors than this interpreter's, and builds for debugging, are left out.
+    other processors than this interpreter's, and builds for debugging and hardening, are left out.
 
     Args:
         root: Where the loader's configuration and directories are.
         directories: Others to search; None for those of this Python environment.
+        foreign: Whether to return those for other processors instead.
     """
     others = python_directories() if directories is None else directories
     paths: set[str] = set()
@@ -53,7 +55,7 @@ def installed_libraries(
         except OSError:
             continue
         candidates = (directory / name for name in names if name.startswith("lib") and ".so" in name)
-        paths |= {os.path.realpath(path) for path in candidates if _kind(str(path)) and _fits(path)}
+        paths |= {os.path.realpath(path) for path in candidates if _kind(str(path)) and _fits(path) is (not foreign)}
     found = (InstalledLibrary(name=name, path=path) for path in paths if (name := _kind(path)))
     return tuple(sorted(found, key=lambda library: (library.name, library.path)))
 
@@ -101,16 +103,16 @@ def _configured(root: Path, file: str, depth: int) -> Iterator[str]:
 
 
 def _kind(path: str) -> ThreadingLibrary | Allocator | None:
-    if "debug" in path.rpartition("/")[2]:
+    if any(word in path.rpartition("/")[2] for word in _SLOW_BUILDS):
         return None
     found = (*loaded_threading_libraries([path]), *loaded_allocators([path]))
     return next((library.name for library in found if library.name not in {"glibc", "musl"}), None)
 
 
-def _fits(path: Path) -> bool:
-    """Return whether a file is a shared object for the processor that this interpreter runs on."""
-    own = _elf_kind(Path(sys.executable))
-    return own is not None and _elf_kind(path) == own
+def _fits(path: Path) -> bool | None:
+    """Return whether a shared object is for the processor that this interpreter runs on; None for other files."""
+    own, kind = _elf_kind(Path(sys.executable)), _elf_kind(path)
+    return None if own is None or kind is None else kind == own
 
 
 def _elf_kind(path: Path) -> tuple[bytes, bytes] | None:

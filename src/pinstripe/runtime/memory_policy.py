@@ -183,7 +183,7 @@ def _refusal(requested: MemoryPolicy, nodes: tuple[int, ...], reason: str) -> St
     usable = format_cpu_list(sorted(set(nodes_with_memory()) & set(allowed))) or "none"
     return StartError(
         f"memory policy {requested} on nodes {format_cpu_list(nodes) or 'none'} could not take effect ({reason}); "
-        f"nodes with memory that this process may use: {usable}; name some of those, or use auto or none"
+        f"nodes with memory that this process may use: {usable}; name some of those, or use none"
     )
 
 

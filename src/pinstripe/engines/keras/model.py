@@ -23,9 +23,11 @@ class KerasOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     Attributes:
         onednn: Whether oneDNN's kernels take the place of TensorFlow's own (`TF_ENABLE_ONEDNN_OPTS`).
+        interop_threads: Operations that may run beside each other (`inter_op_parallelism_threads`); None for one.
     """
 
     onednn: bool = True
+    interop_threads: int | None = None
 
 
 class Call(Protocol):
@@ -57,7 +59,7 @@ def load_keras(
     network = request.network
     encoder = read_encoder(network)
     checkpoint = Checkpoint(Path(network.directory), encoder.family.prefix)
-    runtime = start_keras(threads=request.threads, onednn=options.onednn)
+    runtime = start_keras(threads=request.threads, onednn=options.onednn, interop_threads=options.interop_threads)
     model = build_network(runtime.keras, runtime.keras_hub, network, encoder, checkpoint)
     return KerasModel(engine.name, runtime, network, model, call(runtime.tensorflow, model, network))
 
@@ -100,6 +102,7 @@ class KerasModel:
                 ),
                 "keras": str(runtime.keras.__version__),
                 "keras-hub": str(runtime.keras_hub.__version__),
+                **runtime.onednn_isa,
                 "onednn": "unknown" if runtime.onednn is None else str(runtime.onednn).lower(),
                 **self._call.settings(),
             },

@@ -5,12 +5,13 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pinstripe.engines.importing import import_library
+from pinstripe.engines.instruction_sets import onednn_isa
 from pinstripe.errors import EngineError
 from pinstripe.machine import read_isa
 
@@ -32,6 +33,8 @@ class KerasRuntime:
     tensorflow: Any
     keras: Any
     keras_hub: Any
+    onednn_isa: Mapping[str, str] = field(default_factory=dict)
+    """Instructions that oneDNN's kernels are limited to, as a setting of a report; empty where it was not asked."""
 
     @property
     def onednn(self) -> bool | None:
@@ -46,12 +49,14 @@ class KerasRuntime:
         return int(self.tensorflow.config.threading.get_intra_op_parallelism_threads()) or _default_threads()
 
 
-def start_keras(*, threads: int | None, onednn: bool) -> KerasRuntime:
+def start_keras(*, threads: int | None, onednn: bool, interop_threads: int | None = None) -> KerasRuntime:
     """Import TensorFlow and Keras, without looking for a GPU.
 
     Args:
-        threads: Compute threads of one operation, of which one at a time runs; None leaves both to TensorFlow.
+        threads: Compute threads of one operation; None leaves their number to TensorFlow.
         onednn: Whether oneDNN's kernels take the place of TensorFlow's own.
+        interop_threads: Operations that may run beside each other; None for one, or to leave that to TensorFlow, too,
+            if `threads` is None.
 
     Raises:
         EngineError: A library is missing or broken, the CPU lacks AVX, Keras runs on another backend, or a setting
@@ -72,9 +77,8 @@ def start_keras(*, threads: int | None, onednn: bool) -> KerasRuntime:
             f"this TensorFlow {state} oneDNN, and it is too late to change that, or its build cannot; ask for "
             f"onednn={str(not onednn).lower()}"
         )
-    if threads is not None:
-        _set_threads(runtime.tensorflow, threads)
-    return runtime
+    _set_threads(runtime.tensorflow, threads, 1 if interop_threads is None and threads is not None else interop_threads)
+    return replace(runtime, onednn_isa=onednn_isa(lambda: _use_onednn(runtime.tensorflow)))
 
 
 def _imported(*, onednn: bool) -> KerasRuntime:
@@ -93,17 +97,22 @@ def _imported(*, onednn: bool) -> KerasRuntime:
         return KerasRuntime(tensorflow, keras, import_library("keras_hub", extra=EXTRA))
 
 
-def _set_threads(tensorflow: Any, threads: int) -> None:
+def _set_threads(tensorflow: Any, threads: int | None, interop_threads: int | None) -> None:
     threading = tensorflow.config.threading
     try:
-        if threading.get_intra_op_parallelism_threads() != threads:
+        if threads is not None and threading.get_intra_op_parallelism_threads() != threads:
             threading.set_intra_op_parallelism_threads(threads)
-        if threading.get_inter_op_parallelism_threads() != 1:
-            threading.set_inter_op_parallelism_threads(1)
+        if interop_threads is not None and threading.get_inter_op_parallelism_threads() != interop_threads:
+            threading.set_inter_op_parallelism_threads(interop_threads)
     except RuntimeError as error:  # both are fixed by the first operation
         raise EngineError(
-            f"TensorFlow already runs with other threads in this process than the {threads} asked for; start another"
+            f"TensorFlow already runs with other threads in this process than the {threads} (and {interop_threads} for "
+            "operations) asked for; start another"
         ) from error
+
+
+def _use_onednn(tensorflow: Any) -> None:
+    tensorflow.function(tensorflow.nn.softmax)(tensorflow.ones((1, 16)))
 
 
 def _default_threads() -> int:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from pinstripe.cache import cache_directory, load_once_built
 from pinstripe.engines.importing import one_line
+from pinstripe.engines.instruction_sets import isa_limits
 from pinstripe.engines.protocol import LoadRequest
 from pinstripe.engines.pytorch.checking import check_graph
 from pinstripe.engines.pytorch.inputs import example_inputs
@@ -51,7 +52,8 @@ def _key(request: LoadRequest) -> str:
     """Everything that the compiled code depends on; not threads, whose number is taken from OpenMP at run time."""
     libraries = ("torch", "transformers", *(("torchao",) if request.precision == "int8" else ()))
     versions = [f"{name}-{metadata.version(name)}" for name in libraries]
-    digest = hashlib.sha256("\n".join((*versions, *read_isa())).encode()).hexdigest()[:16]
+    limits = (f"{name}={value}" for name, value in isa_limits().items())
+    digest = hashlib.sha256("\n".join((*versions, *read_isa(), *limits)).encode()).hexdigest()[:16]
     network = request.network
     return f"{network.fingerprint}-{network.task}-{request.precision}-{digest}-{_VERSION}"
 
@@ -69,7 +71,8 @@ def _check_compiler() -> None:
 
 def _compile(torch: Any, module: Any, request: LoadRequest, directory: Path) -> Path:
     """Compile a module to an archive in the directory."""
-    from torch._inductor.utils import fresh_cache  # noqa: PLC0415 - takes seconds
+    from torch._inductor.cpu_vec_isa import pick_vec_isa  # noqa: PLC0415 - takes seconds
+    from torch._inductor.utils import fresh_cache  # noqa: PLC0415
 
     inputs = example_inputs(torch, request.network, *_EXAMPLE)
     dims = {0: torch.export.Dim("batch", min=1), 1: torch.export.Dim("length", min=2, max=request.network.positions)}
@@ -77,7 +80,7 @@ def _compile(torch: Any, module: Any, request: LoadRequest, directory: Path) -> 
         "freezing": True,
         "compile_threads": 1,  # what compiles is two files; processes to do it would stay
         "cpp.dynamic_threads": True,
-        "aot_inductor.metadata": {"precision": read_precision(torch, module)},
+        "aot_inductor.metadata": {"precision": read_precision(torch, module), "vector_isa": str(pick_vec_isa())},
     }
     try:
         # Intermediate files, among them a copy of the weights, go when it is done.

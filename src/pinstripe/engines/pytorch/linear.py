@@ -81,6 +81,7 @@ def _packed_linear(torch: Any) -> type[Any]:
     class PackedLinear(torch.nn.Module):  # type: ignore[misc] # the base is only known at run time
         def __init__(self, linear: Any) -> None:
             super().__init__()
+            self.in_features = linear.in_features
             self.bias = linear.bias
             self.register_buffer("packed", pack(linear.weight.detach()), persistent=False)
 

@@ -3,6 +3,9 @@
 from typing import Any
 
 from pinstripe.engines.protocol import EngineReport
+from pinstripe.engines.pytorch.denormals import flushed_denormals
+from pinstripe.engines.pytorch.kernels import instruction_sets
+from pinstripe.engines.pytorch.primitive_cache import primitive_cache_capacity
 
 __all__ = ["make_report"]
 
@@ -17,7 +20,10 @@ def make_report(torch: Any, *, engine: str, precision: str, settings: dict[str, 
         settings: What is particular to the engine.
     """
     common = {
+        **instruction_sets(torch),
+        **primitive_cache_capacity(torch),
         "float32_matmul_precision": torch.get_float32_matmul_precision(),
+        "flush_denormals": flushed_denormals(torch),
         "num_interop_threads": str(torch.get_num_interop_threads()),
     }
     return EngineReport(
