@@ -27,7 +27,7 @@ test: .venv/dev
 	$(bin)/python -m pytest
 
 slow: .venv/dev
-	$(bin)/python -m pytest -m slow
+	$(bin)/python -m pytest -m slow --durations=25
 
 check: .venv/dev
 	$(bin)/ruff check .
