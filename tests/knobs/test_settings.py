@@ -79,3 +79,18 @@ def test_every_knob_describes_itself(name: str) -> None:
     assert not one.is_value("")
     assert one.summary
     assert one.accepts
+
+
+def test_inherited_settings_of_the_c_library_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asking glibc for huge pages keeps what a worker inherits of its tunables; a named allocator begins anew."""
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=2:glibc.cpu.x86_shstk=off")
+    host = Host(machine=container_2cpu(), huge_pages="madvise", kernel=(6, 1), glibc=(2, 36))
+
+    def tunables(**chosen: str) -> set[str]:
+        setting = combined_setting(Context(host=host, engine=engine("fake"), chosen=chosen))
+        return set((setting.environment["GLIBC_TUNABLES"] or "").split(":"))
+
+    huge = "glibc.malloc.hugetlb=1"
+    assert tunables(hugepages="always") == {"glibc.malloc.arena_max=2", "glibc.cpu.x86_shstk=off", huge}
+    for chosen in ({"allocator": "glibc", "hugepages": "always"}, {"hugepages": "always", "allocator": "glibc"}):
+        assert tunables(**chosen) == {"glibc.cpu.x86_shstk=off", huge}

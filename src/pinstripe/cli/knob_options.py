@@ -34,7 +34,7 @@ _ALL: Final = "all"
 AllocatorOption = Annotated[
     str | None,
     typer.Option(
-        help="What serves memory: glibc, glibc-tuned, tcmalloc, jemalloc, jemalloc-keep, mimalloc.",
+        help="What serves memory: glibc, glibc-tuned, tcmalloc, jemalloc, jemalloc-keep, mimalloc, tbbmalloc.",
         rich_help_panel=KNOB_PANEL,
     ),
 ]

@@ -8,6 +8,7 @@ from typing import ClassVar, Final, NamedTuple
 from pinstripe.engines import Engine
 from pinstripe.knobs.host import Host
 from pinstripe.knobs.knob import AUTO, Context, Effective, Seen, Setting
+from pinstripe.knobs.lists import LISTS, appended
 from pinstripe.runtime import HugePagesObservation, inherited_huge_pages
 from pinstripe.runtime.libraries import loaded_allocators
 
@@ -75,7 +76,13 @@ class HugePagesKnob:
             return Setting(huge_pages="never")
         if value == "madvise":
             return Setting(huge_pages="advised" if context.host.huge_pages == "always" else "inherit")
-        return Setting(environment=_asking(_allocator(context), context.host.huge_pages))
+        asking = _asking(_allocator(context), context.host.huge_pages)
+        if context.chosen.get("allocator", AUTO) == AUTO:  # else that knob says what is left of the inherited settings
+            asking = {
+                name: appended(name, os.environ.get(name), text) if name in LISTS else text
+                for name, text in asking.items()
+            }
+        return Setting(environment=asking)
 
     def effective(self, seen: Seen) -> Effective:
         """Judge by what memory came in that the process tried."""
@@ -159,13 +166,13 @@ def _cannot_leave_out(allocator: _Allocator, host: Host) -> str | None:
     return None
 
 
-def _asking(allocator: _Allocator, mode: str | None) -> dict[str, str | None]:
+def _asking(allocator: _Allocator, mode: str | None) -> dict[str, str]:
     """Return the variables by which an allocator asks for huge pages; none where the system gives them anyway."""
     if allocator.name == "mimalloc":
         return {"MIMALLOC_ALLOW_THP": "1"}  # 0 would switch them off for the process, under any mode
     if mode == "always":
         return {}
-    asking: dict[str, dict[str, str | None]] = {
+    asking = {
         "glibc": {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"},
         "jemalloc": {"MALLOC_CONF": "thp:always"},
     }

@@ -6,6 +6,7 @@ from typing import Final
 
 from pinstripe.errors import KnobError
 from pinstripe.knobs.knob import AUTO, Context, Setting
+from pinstripe.knobs.lists import LISTS, appended
 from pinstripe.knobs.registry import knob
 
 __all__ = ["check_knobs", "combined_setting", "preload_variable"]
@@ -60,10 +61,6 @@ def combined_setting(context: Context) -> Setting:
     )
 
 
-_LISTS: Final = {"GLIBC_TUNABLES": ":", "MALLOC_CONF": ","}
-"""Variables that hold several settings, and what stands between them."""
-
-
 def _merged(variable: str, before: str | None, text: str | None) -> str | None:
     """Return a variable that two knobs set.
 
@@ -74,8 +71,8 @@ def _merged(variable: str, before: str | None, text: str | None) -> str | None:
         return before
     if before is None:
         return text
-    if variable in _LISTS:
-        return f"{before}{_LISTS[variable]}{text}"
+    if variable in LISTS:
+        return appended(variable, before, text)
     raise KnobError(f"two knobs set {variable}, to {before!r} and to {text!r}; leave one of them out")
 
 
