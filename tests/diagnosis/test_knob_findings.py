@@ -1,7 +1,5 @@
 """What could be chosen and is not here is named, with the package that brings it."""
 
-import errno
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from pinstripe.diagnosis import Finding, diagnose, observe, refusals
-from pinstripe.diagnosis.refusals import memory_policy_error, read_refusals
+from pinstripe.diagnosis.refusals import read_refusals
 from pinstripe.knobs import Host
 from pinstripe.machine import Machine
 from pinstripe.runtime.installed import InstalledLibrary
@@ -120,33 +118,14 @@ def test_huge_pages(look: Look, on_host: Callable[..., Any], mode: str, says: st
     assert says in (found.remedy or "")
 
 
-def test_memory_policy_refused(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_policy_refused(look: Look, on_host: Callable[..., Any]) -> None:
     """A filter of system calls is a finding where there is more than one node, with what lifts it."""
-    monkeypatch.setattr(refusals, "memory_policy_error", lambda: os.strerror(errno.EPERM))
-    refused = read_refusals(uniform(), ["fake"])
+    refused = on_host("fake", memory_policy_error="Operation not permitted")
     found = look(c5_metal(), refused_knobs=refused)["memory-policy"]
 
-    assert found.seen == "set_mempolicy: Operation not permitted"
-    assert found.remedy == "`docker run --cap-add SYS_NICE`"
+    assert found.seen == "set_mempolicy says Operation not permitted"
+    assert found.remedy == "allow it, as `docker run --cap-add SYS_NICE` does"
     assert "memory-policy" not in look(uniform(), refused_knobs=refused)
-
-
-def test_memory_policy_is_tried_without_a_trace() -> None:
-    """The kernel's own file of this thread says the same before and after."""
-    before = _policies()
-    error = memory_policy_error()
-
-    assert error is None or error in {os.strerror(errno.EPERM), os.strerror(errno.ENOSYS)}
-    assert _policies() == before
-
-
-def _policies() -> set[str]:
-    """Return the policies of this process's memory; nothing where the kernel does not say."""
-    try:
-        with open("/proc/self/numa_maps") as lines:  # noqa: PTH123 - a file of procfs
-            return {line.split()[1] for line in lines}
-    except OSError:
-        return set()
 
 
 def test_this_machine() -> None:

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from pinstripe.errors import StartError
+from pinstripe.runtime import memory_policy_error
 from pinstripe.runtime.memory_policy import MemoryPolicy, PolicyCall, PolicyOutcome, judge, resolve
 
 # Modes by linux/mempolicy.h.
@@ -123,3 +124,21 @@ def test_under_a_real_system_call_filter(number: int) -> None:
     assert auto == ["none", f"set_mempolicy is refused here ({os.strerror(number)}): first touch"]
     assert preferred[0] == local[0] == "StartError"
     assert os.strerror(number) in preferred[1]
+
+
+def test_memory_policy_is_tried_without_a_trace() -> None:
+    """The kernel's own file of this thread says the same before and after."""
+    before = _policies()
+    error = memory_policy_error()
+
+    assert error is None or error in {os.strerror(errno.EPERM), os.strerror(errno.ENOSYS)}
+    assert _policies() == before
+
+
+def _policies() -> set[str]:
+    """Return the policies of this process's memory; nothing where the kernel does not say."""
+    try:
+        with open("/proc/self/numa_maps") as lines:  # noqa: PTH123 - a file of procfs
+            return {line.split()[1] for line in lines}
+    except OSError:
+        return set()

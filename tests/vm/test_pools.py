@@ -128,8 +128,8 @@ def test_system_call_filter(two_nodes: Any) -> None:
     assert "Operation not permitted" in asked["why"]
     assert instance["problems"] == []
     refused = two_nodes["filtered"]["pool_bind"]
-    assert refused["error"] == "StartError"
-    assert "memory policy bind on nodes 0 could not take effect (Operation not permitted)" in refused["message"]
+    assert refused["error"] == "KnobError"
+    assert "memory_policy=bind cannot be had here: set_mempolicy says Operation not permitted" in refused["message"]
 
 
 def test_within_a_cpuset(two_nodes: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from pinstripe.machine import Machine
-from pinstripe.runtime import InstalledLibrary, installed_libraries
+from pinstripe.runtime import InstalledLibrary, installed_libraries, memory_policy_error
 
 __all__ = ["Host", "read_host"]
 
@@ -24,6 +24,7 @@ class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         foreign: The same for other processors, which cannot.
         huge_pages: The system's mode of transparent huge pages: `always`, `madvise` or `never`; None without them.
         kernel: Version of the kernel, such as (6, 18).
+        memory_policy_error: Why no process here can set a memory policy; None if it can.
         glibc: Version of the C library, such as (2, 36); None where it is another one.
     """
 
@@ -32,6 +33,7 @@ class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     foreign: tuple[InstalledLibrary, ...] = ()
     huge_pages: str | None = None
     kernel: tuple[int, int] = (0, 0)
+    memory_policy_error: str | None = None
     glibc: tuple[int, int] | None = None
 
 
@@ -49,6 +51,7 @@ def read_host(machine: Machine, root: Path = Path("/")) -> Host:
         foreign=installed_libraries(root, foreign=True),
         huge_pages=_chosen(root / _THP),
         kernel=_pair(os.uname().release),
+        memory_policy_error=memory_policy_error(),
         glibc=_pair(version) if name == "glibc" else None,
     )
 

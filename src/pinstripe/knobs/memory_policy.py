@@ -4,7 +4,7 @@ from typing import ClassVar, get_args
 
 from pinstripe.engines import Engine
 from pinstripe.knobs.knob import AUTO, Context, Effective, Seen, Setting
-from pinstripe.runtime import MemoryPolicy, nodes_with_memory
+from pinstripe.runtime import MemoryPolicy
 
 __all__ = ["MemoryPolicyKnob"]
 
@@ -33,10 +33,12 @@ class MemoryPolicyKnob:
         return None
 
     def refusal(self, value: str, context: Context) -> str | None:
-        """Refuse policies for nodes on a kernel that has none."""
-        if value in _NEEDS_NODES and not nodes_with_memory():
+        """Refuse policies for nodes where there are none, and all but `none` where system calls are filtered."""
+        host = context.host
+        if value in _NEEDS_NODES and not any(node.memory_bytes for node in host.machine.nodes):
             return "this kernel knows no NUMA nodes; leave it at auto"
-        del context
+        if value != "none" and host.memory_policy_error is not None:
+            return f"set_mempolicy says {host.memory_policy_error}; allow it, as `docker run --cap-add SYS_NICE` does"
         return None
 
     def setting(self, value: str, context: Context) -> Setting:

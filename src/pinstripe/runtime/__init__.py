@@ -11,6 +11,7 @@ from pinstripe.runtime.launching import launch_requests
 from pinstripe.runtime.libraries import LoadedLibrary, loaded_allocators, loaded_threading_libraries
 from pinstripe.runtime.malloc_probe import MallocObservation
 from pinstripe.runtime.memory_policy import MemoryPolicy, MemoryPolicyEffect, expect, nodes_with_memory
+from pinstripe.runtime.memory_policy_trial import memory_policy_error
 from pinstripe.runtime.observation import ProcessObservation, observe_process
 from pinstripe.runtime.openmp_probe import NEVER_SLEEPS_MS, WATCHED_MS, OpenmpObservation, openmp_team
 from pinstripe.runtime.process import Process
@@ -48,6 +49,7 @@ __all__ = [
     "launch_requests",
     "loaded_allocators",
     "loaded_threading_libraries",
+    "memory_policy_error",
     "nodes_with_memory",
     "observe_process",
     "openmp_team",

@@ -15,7 +15,7 @@ import os
 import signal
 import sys
 
-__all__: list[str] = []
+__all__ = ["SYSTEM_CALLS"]
 
 _PR_SET_PDEATHSIG, _PR_SET_THP_DISABLE, _PR_GET_THP_DISABLE = 1, 41, 42  # linux/prctl.h
 _MASK_BITS = 1024  # the kernel's largest number of NUMA nodes (CONFIG_NODES_SHIFT is at most 10)
@@ -23,7 +23,7 @@ _WORD_BITS = 8 * ctypes.sizeof(ctypes.c_ulong)
 _ENOSYS = 38
 _ZERO = ctypes.c_ulong(0)
 # (set_mempolicy, get_mempolicy): arch/x86/entry/syscalls/syscall_64.tbl; uapi/asm-generic/unistd.h for the others.
-_SYSTEM_CALLS = {"x86_64": (238, 239), "aarch64": (237, 236), "riscv64": (237, 236), "loongarch64": (237, 236)}
+SYSTEM_CALLS = {"x86_64": (238, 239), "aarch64": (237, 236), "riscv64": (237, 236), "loongarch64": (237, 236)}
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -94,7 +94,7 @@ def _restrict_huge_pages(flags: int | None) -> None:
 
 def _apply_memory_policy(policy: tuple[int, list[int]] | None) -> dict[str, object]:
     """Set (mode, nodes), and read back what is in force; error numbers take the place of what was refused."""
-    numbers = _SYSTEM_CALLS.get(os.uname().machine)
+    numbers = SYSTEM_CALLS.get(os.uname().machine)
     if numbers is None:
         return {"set_errno": policy and _ENOSYS, "get_errno": _ENOSYS}
     set_number, get_number = numbers

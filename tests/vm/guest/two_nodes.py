@@ -10,7 +10,7 @@ from pinstripe.machine import read_machine
 from .confinement import deny_memory_policies, in_child, join_group, leave_group, mount_groups
 from .processes import placed
 from .wishes import FEW_SIZES, machine_and_placements, placements
-from .workers import pool_of, specs_of
+from .workers import pool_of, refusal_of, specs_of
 
 __all__ = ["results"]
 
@@ -50,7 +50,7 @@ def _filtered() -> dict[str, Any]:
         "auto": placed(nodes=(1,)),
         "bind": placed(nodes=(1,), memory_policy="bind"),
         "pool_auto": pool_of(specs_of(instances=1, cores=1)),
-        "pool_bind": pool_of(specs_of(instances=1, cores=1, memory_policy="bind")),
+        "pool_bind": refusal_of(instances=1, cores=1, memory_policy="bind"),
     }
 
 

@@ -18,7 +18,7 @@ from pinstripe.testing.fake_engine import fake_network
 
 from .processes import memory_areas, thread_cpus
 
-__all__ = ["pool_of", "specs_of"]
+__all__ = ["pool_of", "refusal_of", "specs_of"]
 
 _GROWTH_BYTES = 16 << 20
 
@@ -28,6 +28,15 @@ def specs_of(**fields: Any) -> tuple[WorkerSpec, ...]:
     configuration = Configuration(engine="fake", options={"grow_bytes": _GROWTH_BYTES}, **fields)
     nothing = Artefact(format="none", path="", origin="model")
     return set_up(configuration, read_machine(), fake_network(), lambda _: nothing).specs
+
+
+def refusal_of(**fields: Any) -> Any:
+    """Return how this machine refuses a configuration; None if it does not."""
+    try:
+        specs_of(**fields)
+    except PinstripeError as error:
+        return {"error": type(error).__name__, "message": str(error)}
+    return None
 
 
 def pool_of(specs: Sequence[WorkerSpec]) -> Any:
