@@ -75,3 +75,13 @@ def test_what_is_named_is_kept() -> None:
 
     assert (by_cores.instances, by_cores.cores) == (4, 20)
     assert (by_instances.instances, by_instances.cores) == (8, None)
+
+
+def test_knobs_of_placement_become_fields() -> None:
+    """Hardware threads and memory policy are named among knobs, and are fields of the configuration."""
+    wanted = Wanted(engine="fake", knobs={"smt": "all", "memory_policy": "local", "allocator": "glibc"})
+    configuration, _ = default_configuration(
+        xeon_8380(), fake_network(), lambda _: NOTHING, memory_bytes=None, wanted=wanted
+    )
+    assert (configuration.smt, configuration.memory_policy) == ("all", "local")
+    assert configuration.knobs == {"allocator": "glibc"}

@@ -13,7 +13,8 @@ import pytest
 
 import pinstripe
 from pinstripe.configuration import BatchRule, Configuration
-from pinstripe.errors import ConfigurationError, EngineError, PinstripeError, UsageError, WorkerError
+from pinstripe.errors import ConfigurationError, EngineError, PinstripeError, StartError, UsageError, WorkerError
+from pinstripe.knobs import Setting
 from pinstripe.testing.tiny_model import make_tiny_model
 
 TEXTS = ["one", "a longer text of several words", "", "x " * 200, "one", "größe", "two words"]
@@ -312,3 +313,14 @@ def test_default_instances(tiny: str) -> None:
         cores = model.configuration.instances
         assert model.configuration.cores == 1
     assert 1 <= cores <= len(os.sched_getaffinity(0))
+
+
+def test_knobs_take_effect_or_nothing_is_opened(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A knob that is named is proved when the model opens, not only when it is measured."""
+    configuration = Configuration(engine="fake", knobs={"allocator": "glibc-tuned"})
+    with pinstripe.open(tiny, configuration=configuration) as model:
+        assert model.encode(["one"]).shape == (1, 32)
+
+    monkeypatch.setattr("pinstripe.pool.setup.combined_setting", lambda _: Setting())
+    with pytest.raises(StartError, match=r"^instance 0 is not as asked: allocator: asked glibc-tuned, memory map"):
+        pinstripe.open(tiny, configuration=configuration)

@@ -1,5 +1,6 @@
 """Records on disk: their format, and what happens when writing goes wrong."""
 
+import json
 import resource
 from pathlib import Path
 
@@ -158,3 +159,29 @@ def test_empty_file_is_said(tmp_path: Path) -> None:
     (tmp_path / "records.jsonl").touch()
     with pytest.raises(RecordError, match="holds no record"):
         read_records(tmp_path / "records.jsonl")
+
+
+def test_records_from_before_knobs(tmp_path: Path) -> None:
+    """Evidence without what workers say of themselves is read, as nothing known."""
+    old = json.loads((GOLDEN / f"format-{FORMAT}.jsonl").read_text())
+    for evidence in old["evidence"]:
+        del evidence["knobs"], evidence["observation"]
+    del old["configuration"]["knobs"]
+    path = tmp_path / "old.jsonl"
+    path.write_text(json.dumps(old) + "\n")
+    (record,) = read_records(path)
+
+    assert record.configuration.knobs == {}
+    assert record.evidence[0].knobs == ()
+    assert record.evidence[0].observation.malloc is None
+
+
+def test_a_knob_of_another_version(tmp_path: Path) -> None:
+    """A record with a knob that this version does not know is named by file and line."""
+    new = json.loads((GOLDEN / f"format-{FORMAT}.jsonl").read_text())
+    new["configuration"]["knobs"] = {"turbo": "never"}
+    path = tmp_path / "new.jsonl"
+    path.write_text(json.dumps(new) + "\n")
+
+    with pytest.raises(RecordError, match=r"line 1 of .*new\.jsonl is not a record: no knob is named 'turbo'"):
+        read_records(path)

@@ -189,3 +189,12 @@ def test_a_survey_stops_when_nobody_waits(tmp_path: Path) -> None:
     stop.set()
 
     assert survey_texts(BulkJob(source=source, output=source), "embedding", stop).texts == 1
+
+
+def test_other_knobs_are_another_job(tmp_path: Path) -> None:
+    """Some knobs change how numbers are rounded, so that rows of two of them must not stand in one file."""
+    job = BulkJob(source=tmp_path / "in.txt", output=tmp_path / "out.npy")
+    plain, knobs = Configuration(engine="fake"), {"allocator": "glibc"}
+    manifests = [make_manifest(job, fake_network(), one, NOTHING) for one in (plain, replace(plain, knobs=knobs))]
+
+    assert manifests[0].difference(manifests[1]) == "knobs was {} and is {'allocator': 'glibc'} now"

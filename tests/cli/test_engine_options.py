@@ -7,7 +7,7 @@ import pytest
 
 from pinstripe.api import Wanted
 from pinstripe.cli.engine_options import python_of, read_engines, read_pythons, read_wanted, read_ways
-from pinstripe.errors import UsageError
+from pinstripe.errors import KnobError, UsageError
 
 
 def _ways(engines: list[str], **changes: object) -> list[dict[str, object]]:
@@ -113,3 +113,14 @@ def test_options_of_no_engine() -> None:
         read_wanted(None, precision="float32", options=["optimization=basic"], calibration=None, pythons=[])
     with pytest.raises(UsageError, match="--precision 'int4' is not known"):
         read_wanted(None, precision="int4", options=[], calibration=None, pythons=[])
+
+
+def test_knobs_that_are_wanted() -> None:
+    """A knob may be written as bench's option is; `auto` asks for nothing; twice is a slip."""
+    said = ["flush-denormals=on", "spin=auto", "smt=all"]
+    wanted = read_wanted("torch-eager", precision="float32", options=[], calibration=None, pythons=[], knobs=said)
+    assert wanted.knobs == {"flush_denormals": "on", "smt": "all"}
+    with pytest.raises(UsageError, match=r"^--knob names spin twice, as 0 and as 1; leave one out"):
+        read_wanted(None, precision="float32", options=[], calibration=None, pythons=[], knobs=["spin=0", "spin=1"])
+    with pytest.raises(KnobError, match="no knob is named 'alocator'"):
+        read_wanted(None, precision="float32", options=[], calibration=None, pythons=[], knobs=["alocator=glibc"])

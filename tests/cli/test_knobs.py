@@ -16,6 +16,7 @@ from pinstripe.cli.knobs import print_knobs
 from pinstripe.cli.main import app
 from pinstripe.errors import KnobError
 from pinstripe.knobs import Host, knob_names
+from pinstripe.machine import read_machine
 from pinstripe.runtime import InstalledLibrary
 from pinstripe.testing.machines import container_2cpu
 
@@ -117,7 +118,7 @@ def test_a_knob_for_none_of_the_engines() -> None:
 
 def test_unknown_value() -> None:
     """A value that is none is refused with those that are."""
-    with pytest.raises(KnobError, match=r"^--allocator 'libc' is not known; use glibc.*, auto or all$"):
+    with pytest.raises(KnobError, match=r"^--allocator 'libc' is not known; use glibc.*; or auto, or all$"):
         read_knobs({"allocator": "glibc,libc"}, ["fake"], _HOST)
 
 
@@ -137,11 +138,31 @@ def test_bench_records_what_took_effect(pinstripe: Run, tmp_path: Path) -> None:
     assert [trial["configuration"]["knobs"] for trial in trials] == [{}, {"allocator": "glibc"}]
 
 
+def test_what_cannot_go_together_is_skipped(pinstripe: Run, tmp_path: Path) -> None:
+    """Of a grid, combinations that cannot be had are left out and said; the others run."""
+    limits = ("--min-time", "0.05", "--min-forwards", "1", "--repeats", "1", "--output", str(tmp_path / "r"), "--json")
+    done = pinstripe("bench", "random:minilm-l6", "--engine", "fake", "--allocator", "glibc,glibc-tuned", *limits)
+    assert len(json.loads(done.stdout)["trials"]) == 2
+    refused = pinstripe("bench", "random:minilm-l6", "--engine", "fake", "--smt", "one,all", *limits)
+    if all(len(core.cpus) == 1 for core in read_machine().cores):
+        assert "skipped: fake 1x? smt=all: smt=all cannot be had here: no core here" in refused.stderr
+    assert refused.returncode == 0
+    assert json.loads(refused.stdout)["trials"]
+
+
+def test_all_of_nothing() -> None:
+    """Where a machine has none of a knob's values, `all` says why instead of measuring nothing."""
+    host = Host(machine=container_2cpu(), huge_pages=None, kernel=(6, 1), glibc=(2, 36))
+    with pytest.raises(KnobError, match=r"^--hugepages all: this machine has none of never, madvise"):
+        read_knobs({"hugepages": "all"}, ["fake"], host)
+
+
 def test_an_option_that_is_a_knob(pinstripe: Run) -> None:
     """What is a knob is not an option too: there would be two names for one configuration."""
     done = pinstripe("bench", "random:minilm-l6", "--engine", "torch-eager", "--option", "gemm=mkl")
     assert done.returncode == 2
-    assert "gemm is a knob, not an option of torch-eager; name it among knobs (--gemm)" in done.stderr
+    said = "gemm is a knob, not an option of torch-eager; write --gemm for bench, --knob gemm=mkl, or put it into knobs"
+    assert said in done.stderr
 
 
 def test_all_may_depend_on_another_knob() -> None:

@@ -4,7 +4,8 @@ import pytest
 
 from pinstripe.configuration import Configuration
 from pinstripe.engines import Artefact
-from pinstripe.errors import EngineError, PlacementError, UsageError
+from pinstripe.errors import EngineError, KnobError, PlacementError, UsageError
+from pinstripe.knobs import Host
 from pinstripe.pool import set_up
 from pinstripe.testing.fake_engine import fake_network
 from pinstripe.testing.machines import container_2cpu
@@ -15,6 +16,7 @@ from pinstripe.testing.machines import container_2cpu
     [
         (Configuration(engine="fake", cores=4096), PlacementError),
         (Configuration(engine="no-such"), EngineError),
+        (Configuration(engine="fake", knobs={"openmp": "gnu"}), KnobError),
     ],
 )
 def test_what_is_impossible_is_said_before_a_file_is_made(
@@ -27,3 +29,27 @@ def test_what_is_impossible_is_said_before_a_file_is_made(
 
     with pytest.raises(error):
         set_up(configuration, container_2cpu(), fake_network(), prepare)
+
+
+def test_knobs_reach_the_workers() -> None:
+    """The start of a worker has what the knobs change: variables, huge pages, options of the engine."""
+    host = Host(machine=container_2cpu(), huge_pages="madvise", kernel=(6, 18), glibc=(2, 36))
+    nothing = Artefact(format="none", path="", origin="model")
+    asked = {"allocator": "glibc-tuned", "hugepages": "never", "interop_threads": "3"}
+    configuration = Configuration(engine="torch-eager", knobs=asked)
+    (spec,) = set_up(configuration, container_2cpu(), fake_network(), lambda _: nothing, host).specs
+
+    assert "glibc.malloc.mmap_max=0" in (spec.environment["GLIBC_TUNABLES"] or "")
+    assert spec.huge_pages == "never"
+    assert spec.load.options == {"interop_threads": 3}
+    assert spec.knobs == {**asked, "smt": "one"}
+
+
+@pytest.mark.parametrize("fields", [{"pin": "none"}, {"bind": "0"}])
+def test_hardware_threads_are_asked_for_by_placement_only(fields: dict[str, str]) -> None:
+    """Where nothing is placed, or CPUs are named one by one, nothing is asked about sharing cores."""
+    nothing = Artefact(format="none", path="", origin="model")
+    configuration = Configuration(engine="fake", **fields)  # type: ignore[arg-type]
+    (spec,) = set_up(configuration, container_2cpu(), fake_network(), lambda _: nothing).specs
+
+    assert spec.knobs == {}

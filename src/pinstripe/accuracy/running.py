@@ -88,12 +88,15 @@ async def count_cut(model: AsyncModel, texts: Sequence[Text]) -> int:
 
 
 async def read_report(model: AsyncModel) -> EngineReport:
-    """Return what the engine says of itself, once it is known that it computes in the precision that was asked for.
+    """Return what the engine says of itself, once it is known that all that was asked for is in effect.
 
     Raises:
         WorkerError: It does not, or ended meanwhile.
     """
-    report = (await model.evidence())[0].engine
+    evidence = await model.evidence()
+    if problems := [problem for one in evidence for problem in one.problems]:
+        raise WorkerError(f"what was asked did not take effect: {'; '.join(problems)}")
+    report = evidence[0].engine
     if report.precision != model.configuration.precision:
         raise WorkerError(
             f"{report.engine} computes in {report.precision}, not in {model.configuration.precision} as asked; "

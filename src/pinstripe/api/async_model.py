@@ -16,7 +16,7 @@ from pinstripe.api.text_batch import Batch, TextBatch, batch_texts, prefetched, 
 from pinstripe.api.wanted import Wanted
 from pinstripe.configuration import BatchRule, Configuration
 from pinstripe.engines import Artefact, Precision
-from pinstripe.errors import BadTextError, UsageError, WorkerError
+from pinstripe.errors import BadTextError, StartError, UsageError, WorkerError
 from pinstripe.models import (
     Answer,
     Answers,
@@ -67,7 +67,7 @@ class AsyncModel:
         """Find the model, start the instances and wait until they are ready.
 
         Raises:
-            PinstripeError: It cannot be had so, or could not be started.
+            PinstripeError: It cannot be had so, could not be started, or a knob that is named did not take effect.
         """
         if self._opened:
             raise WorkerError("the model was opened before; make a new one with open_async")
@@ -82,6 +82,8 @@ class AsyncModel:
         pool = Pool(prepared.setup.specs)
         try:
             await pool.open()
+            if self.configuration.knobs:
+                await _check_effects(pool)
             self._tokenizer = await loading
             self.answers = make_answers(self.network, self._tokenizer)
         except BaseException:
@@ -289,3 +291,14 @@ def open_async(
         truncate=truncate,
     )
     return AsyncModel(opening.prepare)
+
+
+async def _check_effects(pool: Pool) -> None:
+    """See that what was asked of the instances is in effect.
+
+    Raises:
+        StartError: It is not.
+    """
+    for instance in await pool.evidence():
+        if instance.problems:
+            raise StartError(f"instance {instance.index} is not as asked: {'; '.join(instance.problems)}")

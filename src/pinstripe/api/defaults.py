@@ -10,6 +10,7 @@ from pinstripe.api.wanted import Wanted
 from pinstripe.configuration import Configuration
 from pinstripe.engines import Artefact, Precision, engine
 from pinstripe.errors import EngineError
+from pinstripe.knobs import OF_PLACEMENT
 from pinstripe.machine import Machine
 from pinstripe.models import Network
 from pinstripe.placement import Wish, place
@@ -71,8 +72,9 @@ def default_configuration(
 
 
 def _configuration(wanted: Wanted, engine_name: str, instances: int = 1) -> Configuration:
-    said = {**asdict(wanted), "engine": engine_name, "instances": instances}
-    return Configuration(**said)
+    fields = {name: value for name, value in wanted.knobs.items() if name in OF_PLACEMENT}
+    said = {**asdict(wanted), "engine": engine_name, "instances": instances, **fields}
+    return Configuration(**said | {"knobs": {name: wanted.knobs[name] for name in wanted.knobs.keys() - fields.keys()}})
 
 
 def _usable_engine(prepare: Callable[[Configuration], Artefact], wanted: Wanted) -> tuple[str, tuple[str, ...]]:

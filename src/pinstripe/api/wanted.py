@@ -6,6 +6,7 @@ import msgspec
 
 from pinstripe.engines import OptionValue, Precision
 from pinstripe.errors import UsageError
+from pinstripe.knobs import check_knobs
 
 __all__ = ["Wanted"]
 
@@ -39,9 +40,10 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Refuse what cannot be meant.
 
         Raises:
-            UsageError: The precision is not known, or what only means something for a certain engine was said without
-                one.
+            UsageError: The precision or a knob is not known, or what only means something for a certain engine was said
+                without one.
         """
+        check_knobs(self.knobs)
         if self.precision not in get_args(Precision):
             known = ", ".join(get_args(Precision))
             raise UsageError(f"precision {self.precision!r} is not known; use one of {known}")

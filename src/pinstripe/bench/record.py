@@ -14,7 +14,7 @@ from pinstripe.bench.scenarios import Limits
 from pinstripe.bench.watch import Surroundings
 from pinstripe.configuration import Configuration, Workload
 from pinstripe.engines import Artefact
-from pinstripe.errors import RecordError
+from pinstripe.errors import RecordError, UsageError
 from pinstripe.machine import Machine
 from pinstripe.models import Network
 from pinstripe.peak import Peak
@@ -210,5 +210,5 @@ def _parse(line: bytes, number: int, path: Path) -> Record:
                 f"line {number} of {path} has format {version}; this pinstripe reads {FORMAT}: use a newer one"
             )
         return msgspec.json.decode(line, type=Record)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UsageError) as error:
         raise RecordError(f"line {number} of {path} is not a record: {error}") from error

@@ -17,7 +17,7 @@ from pinstripe.bench.record import Failure, Host, Record, trial_key
 from pinstripe.bench.scenarios import Limits
 from pinstripe.bench.watch import Surroundings, watching
 from pinstripe.configuration import Workload
-from pinstripe.errors import ConfigurationError, ExecutionError
+from pinstripe.errors import ConfigurationError, EngineError, ExecutionError, PinstripeError
 from pinstripe.machine import Machine
 from pinstripe.models import Network
 from pinstripe.peak import Peak, measure_peak, probe_places
@@ -128,8 +128,10 @@ async def run_grid(
         on_peak: Told before a peak is measured: in which round, for what.
         done: Key of the trial and repeat of measurements that are there already, and are left out.
 
+    A configuration that its engine refuses only in the worker is a failure of its own, if there are others.
+
     Raises:
-        EngineError: An engine refuses a configuration.
+        EngineError: An engine refuses the only configuration.
     """
     for repeat in range(repeats):
         start = repeat % len(grid.rows)
@@ -142,7 +144,7 @@ async def run_grid(
                     if on_peak is not None:
                         on_peak(repeat, setup)
                     peak = await _peak(setup, session.machine)
-                async with aclosing(_measure(session, setup, missing, step)) as outcomes:
+                async with aclosing(_measure(session, setup, missing, step, alone=len(grid.rows) == 1)) as outcomes:
                     async for workload, outcome in outcomes:
                         yield replace(_record(session, setup, workload, repeat, outcome), peak=peak)
 
@@ -159,7 +161,7 @@ class _Outcome:
 
 
 def _record(
-    session: Session, setup: Setup, workload: Workload, repeat: int, outcome: _Outcome | ExecutionError
+    session: Session, setup: Setup, workload: Workload, repeat: int, outcome: _Outcome | PinstripeError
 ) -> Record:
     common = Record(
         pinstripe=__version__,
@@ -176,7 +178,7 @@ def _record(
         limits=session.limits,
         parent_cpus=_spare_cpus(setup, session.machine),
     )
-    if isinstance(outcome, ExecutionError):
+    if isinstance(outcome, PinstripeError):
         return replace(common, failure=Failure(message=str(outcome)))
     # What did not take effect as asked was not measured.
     return replace(
@@ -194,9 +196,17 @@ async def _peak(setup: Setup, machine: Machine) -> Peak:
 
 
 async def _measure(
-    session: Session, setup: Setup, workloads: Sequence[Workload], on_step: Callable[[Setup, Workload], None]
-) -> AsyncGenerator[tuple[Workload, _Outcome | ExecutionError], None]:
-    """Run workloads one after the other in one pool; after a failure the rest get a new one."""
+    session: Session,
+    setup: Setup,
+    workloads: Sequence[Workload],
+    on_step: Callable[[Setup, Workload], None],
+    *,
+    alone: bool,
+) -> AsyncGenerator[tuple[Workload, _Outcome | PinstripeError], None]:
+    """Run workloads one after the other in one pool; after a failure the rest get a new one.
+
+    A refusal by the engine is a failure, unless the setup is `alone` in its grid.
+    """
     remaining = list(workloads)
     while remaining:
         try:
@@ -206,7 +216,9 @@ async def _measure(
                     driver = make_driver(remaining[0], session.network, len(setup.specs), session.texts)
                     outcome = await _measure_one(pool, driver, session)
                     yield remaining.pop(0), outcome
-        except ExecutionError as error:
+        except (ExecutionError, EngineError) as error:
+            if alone and isinstance(error, EngineError):
+                raise
             yield remaining.pop(0), error
 
 

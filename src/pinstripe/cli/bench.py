@@ -28,6 +28,7 @@ from pinstripe.cli.knob_options import (
     PrimitiveCacheOption,
     SpinOption,
     read_knobs,
+    read_values,
 )
 from pinstripe.cli.model_options import OverrideOption, Revision, read_overrides
 from pinstripe.cli.options import (
@@ -112,9 +113,9 @@ def bench(
     memory: Annotated[
         str,
         typer.Option(
-            "--memory",
             "--memory-policy",
-            help="Memory of an instance: auto, preferred, bind, interleave, local, none.",
+            "--memory",
+            help="Memory of an instance: auto, preferred, bind, interleave, local, none; or all that can be had.",
         ),
     ] = "auto",
     allocator: AllocatorOption = None,
@@ -193,35 +194,34 @@ def bench(
     from pinstripe.machine import read_machine  # noqa: PLC0415
     from pinstripe.placement import CoreKindWish, SmtUse, Strategy, Wish  # noqa: PLC0415
     from pinstripe.placement import place as place_on  # noqa: PLC0415
-    from pinstripe.runtime import MemoryPolicy  # noqa: PLC0415
 
-    machine = read_machine()
-    smts = [choice(text, SmtUse, "--smt") for text in split_list(smt, "--smt", str)]
-    wish = Wish(
-        cores=1,
-        strategy=choice(strategy, Strategy, "--strategy"),
-        smt=smts[0],
-        core_kind=choice(core_kind, CoreKindWish, "--core-kind"),
-        reserve=reserve,
-    )
-
-    def number(text: str) -> int:
-        if text == _PER_CORE:
-            return len(place_on(machine, wish).instances)
-        if not text.isdecimal():
-            raise UsageError(f"--instances {text!r} is not understood; use numbers, or {_PER_CORE}")
-        return int(text)
-
-    first = Configuration(
-        engine="",
-        pin=choice(pin, Pin, "--pin"),
-        threads=choice(threads, Threads, "--threads"),
-        strategy=wish.strategy,
-        core_kind=wish.core_kind,
-        reserve=reserve,
-        bind=bind,
-    )
     with _system_huge_pages(system_hugepages):
+        machine = read_machine()
+        smts = [choice(text, SmtUse, "--smt") for text in split_list(smt, "--smt", str)]
+        wish = Wish(
+            cores=1,
+            strategy=choice(strategy, Strategy, "--strategy"),
+            smt=smts[0],
+            core_kind=choice(core_kind, CoreKindWish, "--core-kind"),
+            reserve=reserve,
+        )
+
+        def number(text: str) -> int:
+            if text == _PER_CORE:
+                return len(place_on(machine, wish).instances)
+            if not text.isdecimal():
+                raise UsageError(f"--instances {text!r} is not understood; use numbers, or {_PER_CORE}")
+            return int(text)
+
+        first = Configuration(
+            engine="",
+            pin=choice(pin, Pin, "--pin"),
+            threads=choice(threads, Threads, "--threads"),
+            strategy=wish.strategy,
+            core_kind=wish.core_kind,
+            reserve=reserve,
+            bind=bind,
+        )
         pythons = read_pythons(python or [])
         engines = read_engines(engine, pythons)
         if bind is not None and instances is not None:
@@ -237,6 +237,7 @@ def bench(
             pythons=pythons,
         )
         configurations = [*_baseline(baseline, pythons)]
+        host = read_host(machine)
         knobs = read_knobs(
             {
                 "allocator": allocator,
@@ -251,9 +252,9 @@ def bench(
                 "interop_threads": interop_threads,
             },
             engines,
-            read_host(machine),
+            host,
         )
-        memories = [choice(text, MemoryPolicy, "--memory") for text in split_list(memory, "--memory", str)]
+        memories = read_values("memory_policy", memory, host)
         shapes = product(counts, sizes, smts, memories)
         shaped = [
             replace(first, instances=count, cores=size, smt=threads_used, memory_policy=policy)

@@ -168,9 +168,17 @@ def read_wanted(
         file=file,
         calibration=calibration,
         python=next(iter(interpreters.values()), None) if engine is None else python_of(engine, interpreters),
-        knobs=named_values(knobs, "--knob"),
+        knobs=_chosen_knobs(knobs),
         options={name.removeprefix(own): _value(text) for name, text in named_values(options, "--option").items()},
     )
+
+
+def _chosen_knobs(texts: Sequence[str]) -> dict[str, str]:
+    """Return knobs by name, without those that are left as they are; a name may be written as an option is."""
+    from pinstripe.knobs import AUTO  # noqa: PLC0415
+
+    named = {name.replace("-", "_"): value for name, value in named_values(texts, "--knob").items()}
+    return {name: value for name, value in named.items() if value != AUTO}
 
 
 def _check_engines_named(options: "Mapping[str, object]", engines: Sequence[str]) -> None:

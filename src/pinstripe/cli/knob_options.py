@@ -26,6 +26,7 @@ __all__ = [
     "SpinOption",
     "option_of",
     "read_knobs",
+    "read_values",
 ]
 
 KNOB_PANEL: Final = "Knobs (lists span the grid; all is every value that this machine has; see pinstripe knobs)"
@@ -113,6 +114,17 @@ def read_knobs(
     return {one: [*_choices(one, lists, host)] for one in engines}
 
 
+def read_values(name: str, text: str, host: "Host") -> list[str]:
+    """Return the values of one knob that a list stands for, whatever the engine.
+
+    Raises:
+        KnobError: A value is not known.
+    """
+    from pinstripe.knobs import Context, knob  # noqa: PLC0415
+
+    return _values(knob(name), split_list(text, option_of(name), str), Context(host=host))
+
+
 def option_of(name: str) -> str:
     """Return the option that turns a knob."""
     return f"--{name.replace('_', '-')}"
@@ -142,9 +154,13 @@ def _values(one: "Knob", asked: Sequence[str], context: "Context") -> list[str]:
     expanded: list[str] = []
     for value in asked:
         if value == _ALL and not one.is_value(_ALL):
-            expanded += [every for every in one.values() if one.refusal(every, context) is None]
+            had = [every for every in one.values() if one.refusal(every, context) is None]
+            if not had:
+                why = one.refusal(one.values()[0], context)
+                raise KnobError(f"{option_of(one.name)} all: this machine has none of {one.accepts}: {why}")
+            expanded += had
         elif value == AUTO or one.is_value(value):
             expanded.append(value)
         else:
-            raise KnobError(f"{option_of(one.name)} {value!r} is not known; use {one.accepts}, {AUTO} or {_ALL}")
+            raise KnobError(f"{option_of(one.name)} {value!r} is not known; use {one.accepts}; or {AUTO}, or {_ALL}")
     return list(dict.fromkeys(expanded))

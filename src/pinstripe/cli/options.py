@@ -68,13 +68,15 @@ def named_values(texts: Sequence[str], option: str) -> dict[str, str]:
     """Return the pairs of NAME=VALUE texts.
 
     Raises:
-        UsageError: A text has another form.
+        UsageError: A text has another form, or two have the same name.
     """
-    pairs = {}
+    pairs: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not (name and equals and value):
             raise UsageError(f"{option} {text!r} is not understood; write NAME=VALUE")
+        if name in pairs:
+            raise UsageError(f"{option} names {name} twice, as {pairs[name]} and as {value}; leave one out")
         pairs[name] = value
     return pairs
 

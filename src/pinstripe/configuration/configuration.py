@@ -89,10 +89,13 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     def _check_knobs(self) -> None:
         check_knobs(self.knobs)
         if twice := [name for name in OF_PLACEMENT if name in self.knobs]:
-            raise ConfigurationError(f"{twice[0]} is a field of the configuration; take it out of knobs and set that")
+            name, value = twice[0], self.knobs[twice[0]]
+            raise ConfigurationError(f'write {name} = "{value}" beside knobs, not in it: it is a field of its own')
         if options := [name for name in self.options if name in knob_names()]:
+            one = options[0]
             raise ConfigurationError(
-                f"{options[0]} is a knob, not an option of {self.engine}; name it among knobs (--{_dashed(options[0])})"
+                f"{one} is a knob, not an option of {self.engine}; write --{one.replace('_', '-')} for bench, "
+                f"--knob {one}={shown(self.options[one])}, or put it into knobs of the plan"
             )
 
     @property
@@ -137,10 +140,6 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
                 *(f"{name}={shown(value)}" for name, value in {**unusual, **self.options, **self.knobs}.items()),
             ]
         )
-
-
-def _dashed(name: str) -> str:
-    return name.replace("_", "-")
 
 
 _SHOWN: Final = ("pin", "strategy", "smt", "core_kind", "reserve", "memory_policy", "file", "calibration", "python")

@@ -7,7 +7,7 @@ import msgspec
 
 from pinstripe.configuration.batching import BatchRule
 from pinstripe.configuration.configuration import Configuration
-from pinstripe.errors import ConfigurationError
+from pinstripe.errors import ConfigurationError, UsageError
 from pinstripe.models import Overrides
 
 __all__ = ["Plan", "read_plan"]
@@ -67,5 +67,7 @@ def read_plan(path: Path) -> Plan:
         raise ConfigurationError(f"{path} is larger than any plan ({_LIMIT_BYTES >> 20} MiB); is it another file?")
     try:
         return msgspec.toml.decode(content, type=Plan)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path} is not a valid plan: {' '.join(str(error).split())}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, UsageError) as error:
+        reason = " ".join(str(error).split())
+        hint = "; the values of knobs stand in quotes" if "configuration.knobs[" in reason else ""
+        raise ConfigurationError(f"{path} is not a valid plan: {reason}{hint}") from error

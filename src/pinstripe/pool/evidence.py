@@ -40,8 +40,8 @@ class InstanceEvidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     thread_pools: dict[str, int]
     rebound_threads: int
     process: ProcessEvidence
-    observation: ProcessObservation
-    knobs: tuple[KnobEffect, ...]
+    observation: ProcessObservation = ProcessObservation()
+    knobs: tuple[KnobEffect, ...] = ()
     problems: tuple[str, ...]
 
 
