@@ -7,7 +7,7 @@ import msgspec
 
 from pinstripe.bulk.job import BulkJob
 from pinstripe.configuration import Configuration
-from pinstripe.engines import Artefact, Precision
+from pinstripe.engines import Artefact, Precision, shown
 from pinstripe.models import Network, fingerprint
 
 __all__ = ["Manifest", "make_manifest"]
@@ -49,8 +49,15 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 continue
             if name == "model":
                 return _model_difference(mine, theirs)
-            return f"{name.replace('_', '-')} was {theirs!r} and is {mine!r} now"
+            return f"{name.replace('_', '-')} was {_words(theirs)} and is {_words(mine)} now"
         return None
+
+
+def _words(value: object) -> str:
+    """Return a value as people write it."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={shown(one)}" for name, one in value.items()) or "none"
+    return repr(value)
 
 
 def make_manifest(job: BulkJob, network: Network, configuration: Configuration, artefact: Artefact) -> Manifest:
