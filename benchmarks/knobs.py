@@ -16,11 +16,11 @@ keeps what was measured.
 
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
 import msgspec
 import typer
@@ -37,6 +37,7 @@ from pinstripe.knobs import read_host
 from pinstripe.machine import Machine, read_machine
 from pinstripe.models import resolve
 
+_Number = TypeVar("_Number", int, float)
 _GAPS: Final = "gaps"
 
 
@@ -75,25 +76,29 @@ def main(
 ) -> None:
     """Measure, keep the records, and print tables."""
     if tables is not None:
+        if not tables.is_dir():
+            raise SystemExit(f"{tables} is no directory of records")
         _print_tables(tables)
         return
+    sections = _sections(section)
     directory = output or Path("records") / f"knobs-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     asked = _Asked(
         workloads=tuple(
-            Workload(scenario="single-stream", batch=int(size), sequence_tokens=int(tokens))
-            for size in batch.split(",")
-            for tokens in seq.split(",")
+            Workload(scenario="single-stream", batch=size, sequence_tokens=tokens)
+            for size in _listed(batch, int)
+            for tokens in _listed(seq, int)
         ),
         limits=Limits(min_s=min_time, warmup_max_s=warmup),
         spins=tuple(spin.split(",")),
-        gaps_ms=tuple(map(float, gap.split(","))),
+        gaps_ms=_listed(gap, float),
         gap_tokens=gap_seq,
         requests=requests,
         rounds=rounds,
     )
+    subjects = [*_subjects(model, engine, cores, read_machine())]
     try:
-        for one in _sections(section):
-            for subject in _subjects(model, engine, cores, read_machine()):
+        for one in sections:
+            for subject in subjects:
                 try:
                     _measure(one, subject, asked, directory)
                 except PinstripeError as error:
@@ -101,6 +106,17 @@ def main(
     finally:
         _print_tables(directory)
         _say(f"records are in {directory}; print their tables again with --tables {directory}")
+
+
+def _listed(text: str, kind: Callable[[str], _Number]) -> tuple[_Number, ...]:
+    """Return the numbers of a list; none of them may be negative."""
+    try:
+        numbers = tuple(map(kind, text.split(",")))
+    except ValueError:
+        raise SystemExit(f"{text!r} is no list of numbers, such as 1,8") from None
+    if min(numbers) < 0:
+        raise SystemExit(f"{text!r} has a negative number")
+    return numbers
 
 
 def _sections(listed: str) -> list[Section]:
@@ -115,9 +131,8 @@ def _subjects(models: str, engines: str, cores: str, machine: Machine) -> Iterat
         network = resolve(model)
         for engine in engines.split(","):
             for number in cores.split(","):
-                yield Subject(
-                    network=network, machine=machine, engine=engine, cores=None if number == "all" else int(number)
-                )
+                size = None if number == "all" else _listed(number, int)[0]
+                yield Subject(network=network, machine=machine, engine=engine, cores=size)
 
 
 def _measure(section: Section, subject: Subject, asked: _Asked, directory: Path) -> None:
@@ -185,4 +200,7 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    try:
+        typer.run(main)
+    except PinstripeError as error:
+        raise SystemExit(f"error: {error}") from None
