@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 from typer.main import get_command
 
@@ -14,11 +15,12 @@ from pinstripe.bench import read_records
 from pinstripe.cli.knob_options import read_knobs
 from pinstripe.cli.knobs import print_knobs
 from pinstripe.cli.main import app
+from pinstripe.engines import Precision
 from pinstripe.errors import KnobError
 from pinstripe.knobs import Host, knob_names
 from pinstripe.machine import read_machine
 from pinstripe.runtime import InstalledLibrary
-from pinstripe.testing.machines import container_2cpu
+from pinstripe.testing.machines import container_2cpu, uniform
 
 if TYPE_CHECKING:
     import subprocess
@@ -27,6 +29,10 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 _JEMALLOC = InstalledLibrary(name="jemalloc", path="/usr/lib/x86_64-linux-gnu/libjemalloc.so.2")
 _HOST = Host(machine=container_2cpu(), libraries=(_JEMALLOC,), huge_pages="madvise", kernel=(6, 1), glibc=(2, 36))
+
+
+def _float32(*engines: str) -> list[tuple[str, Precision]]:
+    return [(engine, "float32") for engine in engines]
 
 
 def test_every_knob_has_an_option() -> None:
@@ -90,19 +96,19 @@ def test_what_is_printed() -> None:
 def test_lists_span_a_grid() -> None:
     """Every engine gets each combination of what concerns it; `auto` leaves a knob out."""
     asked = {"allocator": "auto,glibc,jemalloc", "openmp": "gnu", "spin": None}
-    assert read_knobs(asked, ["torch-eager", "openvino"], _HOST) == {
-        "torch-eager": [
+    assert read_knobs(asked, _float32("torch-eager", "openvino"), _HOST) == {
+        ("torch-eager", "float32"): [
             {"openmp": "gnu"},
             {"allocator": "glibc", "openmp": "gnu"},
             {"allocator": "jemalloc", "openmp": "gnu"},
         ],
-        "openvino": [{}, {"allocator": "glibc"}, {"allocator": "jemalloc"}],
+        ("openvino", "float32"): [{}, {"allocator": "glibc"}, {"allocator": "jemalloc"}],
     }
 
 
 def test_all_is_what_the_machine_has() -> None:
     """`all` leaves out what is not installed; named twice is once."""
-    (chosen,) = read_knobs({"allocator": "all,glibc"}, ["fake"], _HOST).values()
+    (chosen,) = read_knobs({"allocator": "all,glibc"}, _float32("fake"), _HOST).values()
     values = [one["allocator"] for one in chosen]
     assert values[0] == "glibc"
     assert "jemalloc" in values
@@ -113,13 +119,13 @@ def test_all_is_what_the_machine_has() -> None:
 def test_a_knob_for_none_of_the_engines() -> None:
     """It would change nothing, so that it is an error with each engine's reason."""
     with pytest.raises(KnobError, match=r"^--openmp concerns none of the engines asked for: onnxruntime .*; openvino "):
-        read_knobs({"openmp": "gnu"}, ["onnxruntime", "openvino"], _HOST)
+        read_knobs({"openmp": "gnu"}, _float32("onnxruntime", "openvino"), _HOST)
 
 
 def test_unknown_value() -> None:
     """A value that is none is refused with those that are."""
     with pytest.raises(KnobError, match=r"^--allocator 'libc' is not known; use glibc.*; or auto, or all$"):
-        read_knobs({"allocator": "glibc,libc"}, ["fake"], _HOST)
+        read_knobs({"allocator": "glibc,libc"}, _float32("fake"), _HOST)
 
 
 def test_bench_records_what_took_effect(pinstripe: Run, tmp_path: Path) -> None:
@@ -154,7 +160,7 @@ def test_all_of_nothing() -> None:
     """Where a machine has none of a knob's values, `all` says why instead of measuring nothing."""
     host = Host(machine=container_2cpu(), huge_pages=None, kernel=(6, 1), glibc=(2, 36))
     with pytest.raises(KnobError, match=r"^--hugepages all: this machine has none of never, madvise"):
-        read_knobs({"hugepages": "all"}, ["fake"], host)
+        read_knobs({"hugepages": "all"}, _float32("fake"), host)
 
 
 def test_an_option_that_is_a_knob(pinstripe: Run) -> None:
@@ -169,7 +175,18 @@ def test_all_may_depend_on_another_knob() -> None:
     """GNU's OpenMP runtime cannot spin for a time, Intel's can: `all` is what each can."""
     intel = InstalledLibrary(name="iomp", path="/opt/libiomp5.so")
     host = Host(machine=container_2cpu(), libraries=(intel,))
-    (chosen,) = read_knobs({"spin": "all", "openmp": "gnu,intel"}, ["torch-eager"], host).values()
+    (chosen,) = read_knobs({"spin": "all", "openmp": "gnu,intel"}, _float32("torch-eager"), host).values()
     spins = {name: [one["spin"] for one in chosen if one["openmp"] == name] for name in ("gnu", "intel")}
     assert spins["gnu"] == ["0", "infinite"]
     assert set(spins["intel"]) > {"0", "1", "infinite"}
+
+
+def test_all_may_depend_on_the_precision() -> None:
+    """Fewer instructions are enough for float32 than for bfloat16."""
+    machine = replace(uniform(), isa=("sse2", "sse4_1", "avx2", "fma", "avx512f", "avx512bw", "avx512vl", "avx512dq"))
+    machine = replace(machine, isa=(*machine.isa, "avx512_vnni", "avx512_bf16"))
+    wanted: list[tuple[str, Precision]] = [("torch-eager", "float32"), ("torch-eager", "bfloat16")]
+    choices = read_knobs({"isa": "all"}, wanted, Host(machine=machine))
+    isas = {precision: [one["isa"] for one in chosen] for (_, precision), chosen in choices.items()}
+    assert isas["float32"][0] == "sse41"
+    assert isas["bfloat16"] == ["avx512-bf16"]

@@ -108,7 +108,7 @@ def test_what_no_package_mends_is_not_missing(look: Look) -> None:
     ("mode", "says"),
     [
         ("madvise", "`pinstripe bench MODEL --hugepages madvise,always`"),
-        ("never", "`echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled`; or --system-hugepages"),
+        ("never", "sudo tee /sys/kernel/mm/transparent_hugepage/enabled`; or `bench --system-hugepages madvise`, as "),
     ],
 )
 def test_huge_pages(look: Look, on_host: Callable[..., Any], mode: str, says: str) -> None:

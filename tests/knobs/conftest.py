@@ -85,7 +85,11 @@ def seen_with_openmp(host: Host) -> Callable[[Context, Setting | None], Seen]:
         request = StartRequest(
             argv=(sys.executable, "-c", _OPENMP_PROCESS, gnu[-1]),
             cpus=context.cpus,
-            environment={**thread_environment(2, os.environ), **of.environment, **preload_variable(of.preload, {})},
+            environment={
+                **thread_environment(2, os.environ),
+                **of.environment,
+                **preload_variable(of.preload, of.unload),
+            },
             output="keep",
         )
         process = start(request)
@@ -105,6 +109,7 @@ def seen_with_openmp(host: Host) -> Callable[[Context, Setting | None], Seen]:
             memory=MemoryPolicyEffect(requested="auto", effective="none", nodes=(), why=""),
             cpus=context.cpus,
             cores=(),
+            chosen=context.chosen,
         )
 
     return see
@@ -149,7 +154,7 @@ def torch_effect(host: Host) -> Callable[..., KnobEffect]:
         return Context(host=host, engine=engine("torch-eager"), chosen=chosen)
 
     def effect(name: str, requested: str, *, others: bool = False) -> KnobEffect:
-        found = knob(name).effective(_seen(torch_context(), report(others=others)))
+        found = knob(name).effective(_seen(torch_context(**{name: requested}), report(others=others)))
         return KnobEffect(knob=name, requested=requested, effective=found.value, why=found.why)
 
     return effect
@@ -181,6 +186,7 @@ def _seen(context: Context, report: EngineReport) -> Seen:
         memory=MemoryPolicyEffect(requested="auto", effective="none", nodes=(), why=""),
         cpus=None,
         cores=(),
+        chosen=context.chosen,
     )
 
 
@@ -189,7 +195,7 @@ def reported() -> Callable[..., KnobEffect]:
     """Return what a knob makes of an engine's settings."""
 
     def effect(name: str, value: str, engine_name: str, **settings: str) -> KnobEffect:
-        context = Context(host=Host(machine=container_2cpu()), engine=engine(engine_name))
+        context = Context(host=Host(machine=container_2cpu()), engine=engine(engine_name), chosen={name: value})
         report = EngineReport(engine=engine_name, version="1", precision="float32", threads=2, settings=settings)
         found = knob(name).effective(_seen(context, report))
         return KnobEffect(knob=name, requested=value, effective=found.value, why=found.why)
@@ -267,6 +273,7 @@ def try_knobs(
             knobs=knobs,
             environment=dict(setting.environment),
             preload=setting.preload,
+            unload=setting.unload,
         )
         return asyncio.run(_evidence(spoil(spec)))
 

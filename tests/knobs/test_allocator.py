@@ -67,6 +67,7 @@ def _evidence(
         knobs={"allocator": value},
         environment=dict(setting.environment),
         preload=setting.preload,
+        unload=setting.unload,
         python=python,
     )
     return asyncio.run(_gathered(spoil(spec)))
@@ -140,16 +141,16 @@ def test_what_is_inherited_is_undone(value: str, host: Host, monkeypatch: pytest
 def test_only_what_concerns_memory_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Other libraries and tunables stay; nothing that is not there is removed."""
     assert combined_setting(_context(value="glibc")).environment == {}
-    monkeypatch.setenv("LD_PRELOAD", "/opt/libtcmalloc.so.4 /opt/libfast.so:/opt/libmimalloc.so")
+    monkeypatch.setenv("LD_PRELOAD", "/opt/libtcmalloc.so.4 /opt/libfast.so:libmimalloc.so.2")
     monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.check=3:glibc.rtld.nns=8")
     monkeypatch.setenv("MALLOC_ARENA_MAX", "2")
     setting = combined_setting(_context(value="glibc"))
-    expected = {"LD_PRELOAD": "/opt/libfast.so", "GLIBC_TUNABLES": "glibc.rtld.nns=8", "MALLOC_ARENA_MAX": None}
-    assert setting.environment == expected
+    assert setting.environment == {"GLIBC_TUNABLES": "glibc.rtld.nns=8", "MALLOC_ARENA_MAX": None}
+    assert preload_variable(setting.preload, setting.unload) == {"LD_PRELOAD": "/opt/libfast.so"}
     tuned = combined_setting(_context(value="glibc-tuned")).environment["GLIBC_TUNABLES"] or ""
     assert tuned.startswith("glibc.rtld.nns=8:glibc.malloc.")
     jemalloc = combined_setting(_context(*_library("jemalloc", "/l/libjemalloc.so.2"), value="jemalloc"))
-    preloaded = preload_variable(jemalloc.preload, {**os.environ, **jemalloc.environment})
+    preloaded = preload_variable(jemalloc.preload, jemalloc.unload)
     assert preloaded == {"LD_PRELOAD": "/l/libjemalloc.so.2:/opt/libfast.so"}
 
 

@@ -1,11 +1,12 @@
 """Float32 is multiplied as it is or rounded to bfloat16, as asked, or the evidence says which."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import msgspec
 import pytest
 
-from pinstripe.engines import engine
+from pinstripe.engines import Precision, engine
 from pinstripe.errors import KnobError
 from pinstripe.knobs import Context, Host, KnobEffect, combined_setting, knob
 from pinstripe.testing.machines import container_2cpu
@@ -40,6 +41,15 @@ def test_rounding_needs_amx() -> None:
         combined_setting(_context(isa=("avx512_bf16",), fpmath="bf16"))
     limited = Context(host=_context().host, chosen={"fpmath": "bf16", "isa": "avx512-bf16"})
     assert "isa=avx512-bf16 keeps it from" in str(knob("fpmath").refusal("bf16", limited))
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "int8"])
+def test_only_float32_can_be_rounded(precision: Precision) -> None:
+    """Refused before the run: the engine would refuse it too, but only once a file was made and a worker started."""
+    with pytest.raises(KnobError, match=f"^fpmath=bf16 .*: it rounds products of float32, and precision={precision} "):
+        combined_setting(replace(_context(fpmath="bf16"), precision=precision))
+    combined_setting(replace(_context(fpmath="strict"), precision=precision))
+    combined_setting(replace(_context(fpmath="bf16"), precision="float32"))
 
 
 @pytest.mark.parametrize("name", ["torch-compile", "onnxruntime", "openvino", "tf-graph", "fake"])

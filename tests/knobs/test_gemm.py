@@ -1,12 +1,13 @@
 """The library that was asked for multiplies, as is heard from it, or the evidence names the other one."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
-from pinstripe.engines import engine
+from pinstripe.engines import Precision, engine
 from pinstripe.errors import KnobError
-from pinstripe.knobs import Context, Host, KnobEffect, combined_setting
+from pinstripe.knobs import Context, Host, KnobEffect, combined_setting, knob
 from pinstripe.testing.machines import container_2cpu
 
 Effect = Callable[..., KnobEffect]
@@ -39,6 +40,22 @@ def test_mkl_does_not_round() -> None:
     """Two knobs that exclude each other are refused before anything is started."""
     with pytest.raises(KnobError, match=r"^gemm=mkl cannot be had here: .*fpmath=bf16; leave one of them out"):
         combined_setting(_context(gemm="mkl", fpmath="bf16"))
+
+
+@pytest.mark.parametrize(
+    ("value", "precision", "why"),
+    [
+        ("mkl", "bfloat16", "torch multiplies bfloat16 by oneDNN"),
+        ("mkl", "int8", "torch multiplies int8 by torchao"),
+        ("onednn", "int8", "torch multiplies int8 by torchao"),
+        ("mkl", "float32", None),
+        ("onednn", "bfloat16", None),
+    ],
+)
+def test_precisions(value: str, precision: Precision, why: str | None) -> None:
+    """What the engine would refuse is refused before anything is started, and nothing else."""
+    found = knob("gemm").refusal(value, replace(_context(gemm=value), precision=precision))
+    assert (found is None) if why is None else (why in (found or ""))
 
 
 @pytest.mark.parametrize("name", ["torchscript", "torch-compile", "onnxruntime", "openvino", "tf-graph", "fake"])

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -98,8 +99,16 @@ def _chosen(host: Host, value: str) -> Setting:
     ("value", "fields", "words"),
     [
         ("never", {"mode": None}, "this kernel has no transparent huge pages; leave it at auto"),
-        ("madvise", {"mode": "never"}, "the system's mode is never; --system-hugepages madvise changes it"),
-        ("always", {"mode": "never"}, "the system's mode is never; --system-hugepages always changes it"),
+        (
+            "madvise",
+            {"mode": "never"},
+            "the system's mode is never; `bench --system-hugepages madvise`, as root, changes it for",
+        ),
+        (
+            "always",
+            {"mode": "never"},
+            "`bench --system-hugepages always`, as root, changes it for its run, an administrator",
+        ),
         ("madvise", {"mode": "always", "kernel": (6, 17)}, "it needs Linux 6.18, and this is 6.17"),
         (
             "always",
@@ -167,6 +176,48 @@ def test_an_inherited_allocator_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LD_PRELOAD", "/usr/lib/libtcmalloc_minimal.so.4")
     assert "tcmalloc does not ask" in str(KNOB.refusal("always", _context()))
     assert KNOB.refusal("always", _context(allocator="glibc")) is None
+
+
+def test_an_inherited_allocator_without_a_directory_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The loader searches for it; the file that it stands for, beside the one that is known, has the option or not."""
+    (tmp_path / "asks").mkdir()
+    asks = _mimalloc(tmp_path / "asks/libmimalloc.so.3.4", asks=True)
+    (tmp_path / "asks/libmimalloc.so.3").symlink_to("libmimalloc.so.3.4")
+    silent = _mimalloc(tmp_path / "libmimalloc.so.2.0", asks=False)
+    monkeypatch.setenv("LD_PRELOAD", "libmimalloc.so.3")
+    context = _context(libraries=(*silent, *asks))
+    assert KNOB.refusal("always", context) is None
+    assert "mimalloc asks for huge pages for all memory" in str(KNOB.refusal("madvise", context))
+    monkeypatch.setenv("LD_PRELOAD", "libmimalloc.so.2.0")
+    assert "this mimalloc does not ask" in str(KNOB.refusal("always", context))
+
+
+def test_the_file_that_the_allocator_takes_is_judged(tmp_path: Path) -> None:
+    """Of two mimallocs the newer one would be preloaded: what the other can do does not matter."""
+    older = _mimalloc(tmp_path / "libmimalloc.so.2.0", asks=True)
+    newer = _mimalloc(tmp_path / "libmimalloc.so.3.9", asks=False)
+    context = _context(libraries=(*older, *newer), allocator="mimalloc")
+    assert "this mimalloc does not ask" in str(KNOB.refusal("always", context))
+    assert KNOB.refusal("madvise", context) is None
+
+
+def test_what_asks_is_not_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For only advised memory in huge pages, inherited settings that would advise all of it are taken out."""
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=2:glibc.malloc.arena_max=1")
+    monkeypatch.setenv("MALLOC_CONF", "thp:always,narenas:2")
+    expected = {"GLIBC_TUNABLES": "glibc.malloc.arena_max=1", "MALLOC_CONF": "narenas:2"}
+    assert KNOB.setting("madvise", _context()).environment == expected
+    named = combined_setting(_context(allocator="glibc", hugepages="madvise"))
+    assert named.environment == {"GLIBC_TUNABLES": None, "MALLOC_CONF": None}
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=1")
+    monkeypatch.delenv("MALLOC_CONF")
+    assert KNOB.setting("madvise", _context()).environment == {}
+
+
+def test_what_is_inherited_does_not_spoil_madvise(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real worker of a parent whose own glibc asks for all memory."""
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
+    assert _evidence(_spec(_chosen(host, "madvise"), "madvise")).problems == ()
 
 
 @pytest.mark.parametrize(
@@ -244,7 +295,10 @@ def test_what_is_in_effect_unasked_is_recorded(host: Host) -> None:
 def test_sabotage_is_noticed(host: Host, asked: str, really: Setting, problem: str) -> None:
     """The restriction left out, the tunable stripped, or one that nobody asked for: the trial fails with it."""
     del host
-    assert _evidence(_spec(really, asked)).problems == (problem,)
+    (found,) = _evidence(_spec(really, asked)).problems
+    assert found.startswith(problem)
+    huge, all_of_it = map(int, re.findall(r"; (\d+) of the process's (\d+) MiB are in huge pages$", found)[0])
+    assert 0 <= huge <= all_of_it
 
 
 @pytest.mark.parametrize(
@@ -272,10 +326,20 @@ def test_other_allocators(host: Host, allocator: str, environment: Mapping[str, 
     ("pages", "in_huge_pages", "value", "words"),
     [
         (("scarce", "scarce"), 0, "unknown", "but none is free: memory is short or fragmented"),
-        (("scarce", "scarce"), 8 << 20, "always", "may come in huge pages, as 8 MiB are; none is free now"),
+        (
+            ("scarce", "scarce"),
+            8 << 20,
+            "always",
+            "huge pages; none is free now; 8 of the process's 40 MiB are in",
+        ),
         (("huge", "scarce"), 8 << 20, "always", "memory of malloc may come in huge pages"),
         (("small", "scarce"), None, "unknown", "only advised memory may come in huge pages, but none is free"),
-        (("small", "scarce"), 2 << 20, "madvise", "only advised memory may come in huge pages, as 2 MiB are"),
+        (
+            ("small", "scarce"),
+            2 << 20,
+            "madvise",
+            "only advised memory may come in huge pages; none is free now; 2 of",
+        ),
         (("small", "small"), 0, "never", "the process may have no huge pages"),
     ],
 )
@@ -298,6 +362,7 @@ def _seen(
     observed: HugePagesObservation | None, in_huge_pages: int | None, unread: dict[str, str] | None = None
 ) -> Seen:
     process = msgspec.structs.replace(read_evidence(os.getpid()), anonymous_huge_bytes=in_huge_pages, thp_enabled=True)
+    process = msgspec.structs.replace(process, rss_bytes=40 << 20)
     return Seen(
         engine=engine("fake"),
         report=EngineReport(engine="fake", version="1", precision="float32", threads=1),

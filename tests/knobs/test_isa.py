@@ -1,6 +1,7 @@
 """Kernels keep to the instructions that were asked for, as the libraries say themselves, or the evidence says so."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -91,6 +92,35 @@ def test_silence_proves_nothing(reported: Effect) -> None:
     assert problem == "isa: asked avx2, oneDNN does not say which instructions it uses"
 
 
+def test_a_library_that_was_asked_and_is_silent(reported: Effect) -> None:
+    """MKL introduces itself once; had it done so before anybody listened, what it uses would not be known."""
+    kept = {"onednn_isa": "Intel AVX2", "cpu_capability": "AVX2"}
+    assert reported("isa", "avx2", "torch-eager", **kept).problem is None
+    problem = reported("isa", "avx2", "torch-eager", **kept, mkl_isa="").problem
+    assert problem == "isa: asked avx2, MKL does not say which instructions it uses"
+
+
+@pytest.mark.parametrize("name", ["torch-eager", "tf-graph"])
+def test_inherited_variables_do_not_count(name: str) -> None:
+    """Neither oneDNN's older names nor what has the libraries speak before they are asked reach the worker."""
+    environment = combined_setting(_context("avx2", _CASCADE_LAKE, name)).environment
+    removed = {variable for variable, value in environment.items() if value is None}
+    verbose = {"ONEDNN_VERBOSE"} if name == "torch-eager" else set()
+    assert removed == {"DNNL_MAX_CPU_ISA", "DNNL_VERBOSE", "MKL_VERBOSE"} | verbose
+
+
+@pytest.mark.parametrize("value", ["sse41", "avx2", "avx512", "avx512-vnni", "avx512-bf16", "amx"])
+def test_bfloat16_needs_its_instructions(value: str) -> None:
+    """A limit that leaves none for the precision is refused, in words of knobs; float32 has no such need."""
+    isa = (*_CASCADE_LAKE, "avx512_bf16", "amx_tile", "amx_int8", "amx_bf16")
+    context = replace(_context(value, isa), precision="bfloat16")
+    why = knob("isa").refusal(value, context)
+    assert (why is None) is (value in {"avx512-bf16", "amx"})
+    if why is not None:
+        assert why == "it leaves no instructions for bfloat16; use avx512-bf16 or amx, or another precision"
+    assert knob("isa").refusal(value, replace(context, precision="float32")) is None
+
+
 @pytest.mark.parametrize(
     ("value", "isa", "said"),
     [
@@ -115,7 +145,13 @@ def test_mkl_on_amd_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("openvino", "MLAS"), ("onnxruntime", "MLAS"), ("tf-xla", "XLA"), ("fake", "computes nothing")]
+    ("name", "why"),
+    [
+        ("openvino", r"has kernels \(MLAS\) that take no limit"),
+        ("onnxruntime", "MLAS"),
+        ("tf-xla", "XLA"),
+        ("fake", "computes nothing"),
+    ],
 )
 def test_engines_without_a_limit(name: str, why: str) -> None:
     """Where kernels take what the CPU has, a limit is refused, and not set in vain."""

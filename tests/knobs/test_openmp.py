@@ -10,9 +10,9 @@ import pytest
 
 from pinstripe.engines import Artefact, LoadRequest, engine
 from pinstripe.errors import KnobError
-from pinstripe.knobs import Context, Host, KnobEffect, Seen, Setting, combined_setting, knob
+from pinstripe.knobs import Context, Host, KnobEffect, Seen, Setting, combined_setting, knob, preload_variable
 from pinstripe.models import Network
-from pinstripe.pool import Pool, WorkerSpec, gather_evidence
+from pinstripe.pool import InstanceEvidence, Pool, WorkerSpec, gather_evidence
 from pinstripe.runtime import InstalledLibrary
 from pinstripe.testing.machines import container_2cpu
 from pinstripe.testing.tiny_families import make_tiny_network
@@ -68,14 +68,38 @@ def test_what_is_not_installed_is_refused_with_its_package(value: str, package: 
         combined_setting(_context(value=value))
 
 
-def test_gnus_gives_way_to_what_is_preloaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A runtime that workers inherit would take GNU's place, which is said; others are loaded before it."""
-    monkeypatch.setenv("LD_PRELOAD", "/lib/libjemalloc.so.2:/opt/libomp.so.5")
-    with pytest.raises(KnobError, match=r"^openmp=gnu .*: LD_PRELOAD has /opt/libomp\.so\.5, .* unset it"):
-        combined_setting(_context(value="gnu"))
-    assert combined_setting(_context(_INTEL, value="intel")).preload == ("/v/lib/libiomp5.so",)
-    monkeypatch.setenv("LD_PRELOAD", "/lib/libjemalloc.so.2:/opt/libgomp.so.1")
-    assert combined_setting(_context(value="gnu")).preload == ()
+@pytest.mark.parametrize(
+    ("value", "inherited", "preloaded"),
+    [
+        ("gnu", "/lib/libjemalloc.so.2:/opt/libomp.so.5", "/lib/libjemalloc.so.2"),
+        ("gnu", "libiomp5.so", None),
+        ("gnu", "/lib/libjemalloc.so.2:/opt/libgomp.so.1", "/lib/libjemalloc.so.2:/opt/libgomp.so.1"),
+        ("intel", "/opt/libomp.so.5 /lib/libx.so", "/v/lib/libiomp5.so:/lib/libx.so"),
+        ("intel", "/opt/libiomp5.so", "/v/lib/libiomp5.so"),
+        ("intel", "/v/lib/libiomp5.so", "/v/lib/libiomp5.so"),
+    ],
+)
+def test_other_runtimes_are_not_inherited(
+    value: str, inherited: str, preloaded: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker gets the runtime that is asked for and no other, and whatever else is preloaded."""
+    monkeypatch.setenv("LD_PRELOAD", inherited)
+    setting = combined_setting(_context(_INTEL, value=value))
+    changed = {"LD_PRELOAD": inherited, **preload_variable(setting.preload, setting.unload)}
+    assert changed["LD_PRELOAD"] == preloaded
+
+
+@pytest.mark.parametrize("value", ["gnu", "llvm"])
+def test_it_serves_instead_of_an_inherited_one(
+    value: str, openmp_context: MakeContext, seen_with_openmp: See, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With Intel's runtime around the parent, the one that is asked for computes, and Intel's is not even mapped."""
+    intel = openmp_context(openmp="intel")
+    context = openmp_context(openmp=value)
+    monkeypatch.setenv("LD_PRELOAD", combined_setting(intel).preload[0])
+    seen = seen_with_openmp(context)
+    assert _problem(seen, value) is None
+    assert "iomp" not in {library.name for library in seen.process.threading_libraries}
 
 
 @pytest.mark.parametrize(
@@ -96,7 +120,7 @@ def test_it_serves_and_is_bound(value: str, openmp_context: MakeContext, seen_wi
     both = cpus % (context.cpus or ())
     problem = _problem(seen_with_openmp(context, unbound), value) or ""
     assert problem.startswith(f"openmp: asked {value}, lib")
-    assert problem.endswith(f", its threads on CPUs {both}; {both}, not one on each of {both}")
+    assert problem.endswith(f", its threads are not bound: each may run on CPUs {both}")
 
 
 @pytest.mark.parametrize("value", ["intel", "llvm"])
@@ -136,6 +160,7 @@ def _worker(network: Network, context: Context, setting: Setting) -> WorkerSpec:
         knobs=dict(context.chosen),
         environment=dict(setting.environment),
         preload=setting.preload,
+        unload=setting.unload,
     )
 
 
@@ -154,11 +179,12 @@ def test_workers_with_torch(openmp_context: MakeContext, tmp_path: Path) -> None
         _worker(network, intel, setting),
         _worker(network, gnu, combined_setting(gnu)),
         _worker(network, intel, replace(setting, preload=())),
+        _worker(network, gnu, replace(combined_setting(gnu), environment={"OMP_THREAD_LIMIT": "1"})),
     ]
 
     async def gather() -> None:
         async with Pool(specs) as pool:
-            fine, also_fine, missed = [await gather_evidence(instance) for instance in pool.instances]
+            fine, also_fine, missed, small = [await gather_evidence(instance) for instance in pool.instances]
         for evidence in (fine, also_fine):
             assert evidence.problems == ()
             team = {thread.tid for thread in evidence.observation.openmp.team} if evidence.observation.openmp else set()
@@ -170,5 +196,25 @@ def test_workers_with_torch(openmp_context: MakeContext, tmp_path: Path) -> None
             "openmp: asked intel, libgomp",
             "spin: asked 5, idle threads ",
         ]
+        assert small.problems[0] == "OpenMP computes with a team of 1 instead of 2"
 
     asyncio.run(gather())
+
+
+@pytest.mark.parametrize("value", ["gnu", "llvm"])
+def test_workers_that_would_inherit_another_runtime(
+    value: str, openmp_context: MakeContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With Intel's around the parent they start, answer, and compute with what is asked for."""
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    inherited = combined_setting(openmp_context(openmp="intel")).preload[0]
+    context = openmp_context(openmp=value)
+    monkeypatch.setenv("LD_PRELOAD", inherited)
+    spec = _worker(make_tiny_network(tmp_path, "bert"), context, combined_setting(context))
+
+    async def gather() -> InstanceEvidence:
+        async with Pool([spec]) as pool:
+            return await gather_evidence(pool.instances[0])
+
+    assert asyncio.run(gather()).problems == ()

@@ -24,15 +24,16 @@ _PROCESS = ProcessEvidence(
 )
 
 
-def _seen(machine: Machine, cpus: tuple[int, ...] | None, policy: str = "none") -> Seen:
+def _seen(machine: Machine, cpus: tuple[int, ...] | None, why: str = "one node: first touch", **chosen: str) -> Seen:
     return Seen(
         engine=engine("fake"),
         report=EngineReport(engine="fake", version="", precision="float32", threads=1),
         process=_PROCESS,
         observation=ProcessObservation(),
-        memory=MemoryPolicyEffect(requested="auto", effective=policy, nodes=(), why="one node: first touch"),
+        memory=MemoryPolicyEffect(requested="auto", effective="none", nodes=(), why=why),
         cpus=cpus,
         cores=tuple(core.cpus for core in machine.cores),
+        chosen=chosen,
     )
 
 
@@ -47,20 +48,25 @@ def _seen(machine: Machine, cpus: tuple[int, ...] | None, policy: str = "none") 
 )
 def test_hardware_threads(cpus: tuple[int, ...], asked: str, problem: str | None) -> None:
     """On c5.metal CPUs n and n+48 are one core (lscpu of the published runs)."""
-    effects = {one.knob: one for one in knob_effects({"smt": asked}, _seen(c5_metal(), cpus))}
+    effects = {one.knob: one for one in knob_effects(_seen(c5_metal(), cpus, smt=asked))}
     assert effects["smt"].problem == problem
 
 
 def test_an_unbound_instance_has_no_hardware_threads_of_its_own() -> None:
     """Where nothing is bound nothing can be said, and nothing was asked."""
-    effects = {one.knob: one for one in knob_effects({}, _seen(c5_metal(), None))}
+    effects = {one.knob: one for one in knob_effects(_seen(c5_metal(), None))}
     assert (effects["smt"].requested, effects["smt"].effective, effects["smt"].problem) == ("auto", "unknown", None)
 
 
 def test_memory_policy_that_did_not_take_effect() -> None:
     """Asked and effective differ: that is a problem with the kernel's reason."""
-    effects = {one.knob: one for one in knob_effects({"memory_policy": "bind"}, _seen(uniform(), (0,)))}
-    assert effects["memory_policy"].problem == "memory_policy: asked bind, one node: first touch"
+    effects = {one.knob: one for one in knob_effects(_seen(uniform(), (0,), memory_policy="bind"))}
+    assert effects["memory_policy"].problem == (
+        "memory_policy: asked bind, get_mempolicy says none: one node: first touch"
+    )
+    unread = "as requested; not read back: get_mempolicy says Function not implemented"
+    effects = {one.knob: one for one in knob_effects(_seen(uniform(), (0,), unread))}
+    assert effects["memory_policy"].why == unread
 
 
 def test_memory_policy_under_a_filter() -> None:

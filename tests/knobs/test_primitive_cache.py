@@ -37,7 +37,9 @@ def test_silence_proves_nothing(reported: Effect) -> None:
     """Not even the default, which is not asked for where the variable is lost."""
     problem = reported("primitive_cache", "1024", "torch-eager").problem
     assert problem is not None
-    assert problem.startswith("primitive_cache: asked 1024, the variable is not set in the worker")
+    assert problem.startswith("primitive_cache: asked 1024, oneDNN cannot be asked: this build of torch is stripped")
+    unasked = reported("primitive_cache", "auto", "torch-eager")
+    assert (unasked.effective, unasked.why) == ("unknown", "nothing was asked, and so oneDNN was not asked")
 
 
 def test_it_behaves_as_it_says() -> None:

@@ -54,16 +54,27 @@ def test_auto_changes_nothing() -> None:
 def test_preloads_go_before_inherited_ones() -> None:
     """What the user preloads already stays, after ours, each once."""
     inherited = {"LD_PRELOAD": "/a/libfirst.so:/a/libsecond.so"}
-    assert preload_variable(("/b/lib.so",), inherited) == {"LD_PRELOAD": "/b/lib.so:/a/libfirst.so:/a/libsecond.so"}
-    assert preload_variable(("/a/libfirst.so",), inherited) == {"LD_PRELOAD": "/a/libfirst.so:/a/libsecond.so"}
-    assert preload_variable((), inherited) == {}
+    assert preload_variable(("/b/lib.so",), (), inherited) == {"LD_PRELOAD": "/b/lib.so:/a/libfirst.so:/a/libsecond.so"}
+    swapped = {"LD_PRELOAD": "/a/libsecond.so:/a/libfirst.so"}
+    assert preload_variable(("/a/libsecond.so",), (), inherited) == swapped
+    assert preload_variable(("/a/libfirst.so",), (), inherited) == preload_variable((), (), inherited) == {}
+
+
+def test_preloads_that_a_worker_must_not_get() -> None:
+    """They are taken out, and the variable where nothing is left; what is wanted all the same stays."""
+    inherited = {"LD_PRELOAD": "/a/libfirst.so libsecond.so"}
+    assert preload_variable((), ("libsecond.so",), inherited) == {"LD_PRELOAD": "/a/libfirst.so"}
+    assert preload_variable((), ("/a/libfirst.so", "libsecond.so"), inherited) == {"LD_PRELOAD": None}
+    wanted = preload_variable(("libsecond.so",), ("libsecond.so",), inherited)
+    assert wanted == {"LD_PRELOAD": "libsecond.so:/a/libfirst.so"}
+    assert preload_variable((), ("/c/lib.so",), inherited) == preload_variable((), ("/c/lib.so",), {}) == {}
 
 
 @pytest.mark.parametrize("path", ["/opt/my libs/libjemalloc.so.2", "/opt/a:b/libjemalloc.so.2"])
 def test_paths_that_the_loader_would_split(path: str) -> None:
     """ld.so splits its list at spaces and colons, and would only warn that the parts do not exist."""
     with pytest.raises(KnobError, match="its path has a space or colon"):
-        preload_variable((path,), {})
+        preload_variable((path,), (), {})
 
 
 @pytest.mark.parametrize("name", knob_names())
@@ -94,3 +105,19 @@ def test_inherited_settings_of_the_c_library_stay(monkeypatch: pytest.MonkeyPatc
     assert tunables(hugepages="always") == {"glibc.malloc.arena_max=2", "glibc.cpu.x86_shstk=off", huge}
     for chosen in ({"allocator": "glibc", "hugepages": "always"}, {"hugepages": "always", "allocator": "glibc"}):
         assert tunables(**chosen) == {"glibc.cpu.x86_shstk=off", huge}
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.pthread.rseq=0")  # nothing there that concerns malloc
+    for allocator in ("auto", "glibc", "glibc-tuned"):
+        for chosen in (
+            {"allocator": allocator, "hugepages": "always"},
+            {"hugepages": "always", "allocator": allocator},
+        ):
+            assert {"glibc.pthread.rseq=0", huge} <= tunables(**chosen)
+
+
+def test_inherited_settings_of_jemalloc_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A jemalloc that is inherited, not asked for, is asked for huge pages besides what it was told already."""
+    monkeypatch.setenv("LD_PRELOAD", "libjemalloc.so.2")
+    monkeypatch.setenv("MALLOC_CONF", "narenas:3")
+    host = Host(machine=container_2cpu(), huge_pages="madvise", kernel=(6, 1), glibc=(2, 36))
+    setting = combined_setting(Context(host=host, engine=engine("fake"), chosen={"hugepages": "always"}))
+    assert setting.environment == {"MALLOC_CONF": "narenas:3,thp:always"}

@@ -92,6 +92,10 @@ def test_one_thread_never_waits() -> None:
     """An instance of one thread has none that idles, so nothing could be shown."""
     with pytest.raises(KnobError, match="an instance of one thread has none that waits"):
         combined_setting(_context("onnxruntime", (1,), spin="0"))
+    unbound = replace(_context("onnxruntime", None, spin="0"), threads=1)
+    with pytest.raises(KnobError, match="an instance of one thread has none that waits"):
+        combined_setting(unbound)
+    assert combined_setting(replace(unbound, threads=2)).options == {"spin": 0}
 
 
 @pytest.mark.parametrize(("value", "otherwise"), [("0", "about "), ("infinite", "slept after ")])

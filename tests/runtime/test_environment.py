@@ -21,6 +21,12 @@ def test_removes_only_what_is_there() -> None:
     assert {name for name, value in changes.items() if value is None} == {"OMP_PROC_BIND", "KMP_AFFINITY"}
 
 
+@pytest.mark.parametrize("name", ["KMP_ALL_THREADS", "KMP_DEVICE_THREAD_LIMIT", "OMP_MAX_ACTIVE_LEVELS"])
+def test_what_would_cap_the_team_is_removed(name: str) -> None:
+    """Each of these, left over, would have fewer threads compute than were asked for (see the OpenMP runtimes)."""
+    assert thread_environment(2, {name: "0"})[name] is None
+
+
 def test_numpys_library_obeys(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
     """OpenBLAS, asked by threadpoolctl, has the threads that were asked for, whatever the parent's variables say."""
     if (os.cpu_count() or 1) < 2:

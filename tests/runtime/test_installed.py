@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pinstripe.runtime.installed import installed_libraries, python_directories
+from pinstripe.runtime.installed import find_libraries, installed_libraries, python_directories
 
 OWN = Path(sys.executable).read_bytes()[:64]
 """A head that says: for this processor."""
@@ -102,9 +102,10 @@ def test_the_wheels_version_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_for_other_processors(tmp_path: Path) -> None:
-    """They are returned when they are asked for, and nothing else is."""
+    """They are told from those for this one; what is no library is neither."""
     lay(tmp_path, f"{MULTIARCH}/libjemalloc.so.2", content=FOREIGN)
     lay(tmp_path, f"{MULTIARCH}/libmimalloc.so.2")
     lay(tmp_path, f"{MULTIARCH}/libtcmalloc.so", content=b"/* script */")
-    libraries = installed_libraries(tmp_path, (), foreign=True)
-    assert [library.path for library in libraries] == [str(tmp_path / MULTIARCH / "libjemalloc.so.2")]
+    libraries = find_libraries(tmp_path, ())
+    assert [library.path for library in libraries.foreign] == [str(tmp_path / MULTIARCH / "libjemalloc.so.2")]
+    assert [library.path for library in libraries.own] == [str(tmp_path / MULTIARCH / "libmimalloc.so.2")]

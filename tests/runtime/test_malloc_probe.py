@@ -1,6 +1,9 @@
 """Asking a process which library serves its memory, in processes that were started so or otherwise."""
 
+import shutil
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -136,6 +139,23 @@ def test_too_little_memory_to_tell(room_mib: int, launch: Launch) -> None:
         launch, f"resource.setrlimit(resource.RLIMIT_AS, ({size} + ({room_mib} << 20), resource.RLIM_INFINITY))"
     )
     assert observation.keeps_large is None
+
+
+def test_an_unknown_variant_has_no_settings(launch: Launch, tmp_path: Path) -> None:
+    """A library by an allocator's name, without its functions, serves and is named, and no setting is read."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("there is no C compiler")
+    for name in ("jemalloc", "tcmalloc", "mimalloc"):
+        path = tmp_path / f"lib{name}.so.2"
+        source = tmp_path / "variant.c"
+        source.write_text(
+            "#include <stddef.h>\nextern void *__libc_malloc(size_t);\n"
+            "void *malloc(size_t bytes) { return __libc_malloc(bytes); }\n"
+        )
+        subprocess.run([compiler, "-shared", "-fPIC", "-o", path, source], check=True)
+        observation, _ = _observe(launch, LD_PRELOAD=str(path))
+        assert (observation.name, observation.settings) == (name, {})
 
 
 def test_it_leaves_little_behind(launch: Launch) -> None:

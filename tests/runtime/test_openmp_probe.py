@@ -2,13 +2,15 @@
 
 import os
 import shutil
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from pinstripe.runtime import OpenmpObservation, Process, installed_libraries
+from pinstripe.runtime import OpenmpObservation, Process, idle_threads, installed_libraries
 from pinstripe.runtime.idle_threads import awake_ms
 
 Launch = Callable[..., Process]
@@ -159,16 +161,19 @@ def test_gnus_threads_are_watched(launch: Launch) -> None:
     assert _observed(launch, LD_PRELOAD=path, OMP_NUM_THREADS="1").awake_ms is None
 
 
-@pytest.mark.parametrize(("asked", "shortest", "longest"), [("0", 0, 10), ("20", 20, 60), ("infinite", 100, 100)])
+@pytest.mark.parametrize(("asked", "shortest", "longest"), [("0", 0, 1), ("20", 1, 60), ("infinite", 100, 100)])
 def test_being_awake_is_what_blocktime_says(asked: str, shortest: float, longest: float, launch: Launch) -> None:
-    """Watched, Intel's threads stay awake for as long as they were told to."""
+    """Watched, Intel's threads use their CPU for as long as they were told to, less what others have of that time."""
     code = (
         "import os, time\n"
         "from pinstripe.runtime import openmp_team\n"
         "from pinstripe.runtime.idle_threads import awake_ms\n"
+        "others = [t.tid for t in openmp_team() if t.tid != os.getpid()]\n"
+        "used_ns = lambda tid: int(open(f'/proc/self/task/{tid}/schedstat').read().split()[0])\n"
         "def work():\n"
-        "    begin_ns = time.monotonic_ns()\n"
-        "    return [t.tid for t in openmp_team() if t.tid != os.getpid()], begin_ns\n"
+        "    begin_ns, before_ns = time.monotonic_ns(), {tid: used_ns(tid) for tid in others}\n"
+        "    openmp_team()\n"
+        "    return before_ns, begin_ns\n"
         "print(awake_ms(work, 100))"
     )
     variables = {"OMP_NUM_THREADS": "2", "LD_PRELOAD": _library("iomp"), "KMP_BLOCKTIME": asked}
@@ -179,4 +184,38 @@ def test_being_awake_is_what_blocktime_says(asked: str, shortest: float, longest
 
 def test_threads_that_are_gone() -> None:
     """Where no state can be read nothing is claimed."""
-    assert awake_ms(lambda: ([2**22 + 1], 0), 10) is None
+    assert awake_ms(lambda: ({2**22 + 1: 0}, 0), 10) is None
+
+
+def test_on_a_busy_machine(launch: Launch) -> None:
+    """Whoever else wants the CPUs, threads that sleep at once are told from those that never do."""
+    cpus = _two_cpus()
+    load = [launch("while True: pass", cpus=cpus) for _ in range(4)]
+    try:
+        passive, active = (
+            _observed(launch, LD_PRELOAD=_library("gomp"), OMP_WAIT_POLICY=policy).awake_ms
+            for policy in ("passive", "active")
+        )
+    finally:
+        for process in load:
+            process.stop(grace_s=0)
+    assert passive is not None
+    assert passive < 0.5
+    assert active == 40
+
+
+def test_without_accounting_time_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that does not say how long threads ran leaves what has passed: here 20 ms since work was done."""
+    stopped = threading.Event()
+    thread = threading.Thread(target=stopped.wait)
+    thread.start()
+    tid = thread.native_id or 0
+    try:
+        assert awake_ms(lambda: ({tid: time.thread_time_ns() * 10}, time.monotonic_ns() - 20_000_000), 30) == 0
+        monkeypatch.setattr(idle_threads, "_cpu_ns", lambda _: None)
+        passed = awake_ms(lambda: ({tid: 0}, time.monotonic_ns() - 20_000_000), 30)
+    finally:
+        stopped.set()
+        thread.join()
+    assert passed is not None
+    assert 20 <= passed <= 30

@@ -170,6 +170,20 @@ def test_two_runs_at_once_are_one_too_many(file: Path, hold: Callable[..., subpr
     assert file.read_text() == "madvise"
 
 
+def test_a_run_that_relies_on_the_mode(file: Path) -> None:
+    """Nobody may take the mode from it; another run that needs the same mode may go on beside it."""
+    with system_huge_pages("madvise", print, file):
+        with (
+            pytest.raises(KnobError, match=r"^another run relies on the mode madvise of .*; wait for its end$"),
+            system_huge_pages("always", print, file),
+        ):
+            pytest.fail("it was not refused")
+        with system_huge_pages("madvise", print, file):
+            assert file.read_text() == "always [madvise] never\n"
+    with system_huge_pages("always", print, file):
+        assert file.read_text() == "always"
+
+
 def test_threads_are_runs_too(file: Path) -> None:
     """Two threads of one process exclude each other as well."""
     refused: list[str] = []

@@ -251,7 +251,7 @@ def bench(
                 "flush_denormals": flush_denormals,
                 "interop_threads": interop_threads,
             },
-            engines,
+            {(way["engine"], way["precision"]): None for way in ways},
             host,
         )
         memories = read_values("memory_policy", memory, host)
@@ -261,7 +261,10 @@ def bench(
             for count, size, threads_used, policy in shapes
         ]
         configurations += [
-            replace(shape, **way, knobs=turned) for way in ways for turned in knobs[way["engine"]] for shape in shaped
+            replace(shape, **way, knobs=turned)
+            for way in ways
+            for turned in knobs[way["engine"], way["precision"]]
+            for shape in shaped
         ]
         workloads, contents = read_workloads(
             scenario, batch=batch, seq=seq, texts=texts, order=order, token_budget=token_budget

@@ -1,6 +1,7 @@
 """Options that turn knobs, each with several values if the command measures a grid."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -9,6 +10,7 @@ from pinstripe.cli.options import split_list
 from pinstripe.errors import KnobError
 
 if TYPE_CHECKING:
+    from pinstripe.engines import Precision
     from pinstripe.knobs import Context, Host, Knob
 
 __all__ = [
@@ -88,15 +90,15 @@ InteropThreadsOption = Annotated[
 
 
 def read_knobs(
-    asked: Mapping[str, str | None], engines: Sequence[str], host: "Host"
-) -> dict[str, list[dict[str, str]]]:
-    """Return, for each engine, every choice among the values that are asked for.
+    asked: Mapping[str, str | None], wanted: "Collection[tuple[str, Precision]]", host: "Host"
+) -> "dict[tuple[str, Precision], list[dict[str, str]]]":
+    """Return, for each engine with its precision, every choice among the values that are asked for.
 
     A knob that does not concern an engine is left out for that one.
 
     Args:
         asked: Lists of values by the name of the knob; None for those that were not given.
-        engines: Names.
+        wanted: Engines and precisions.
         host: What `all` is chosen from.
 
     Raises:
@@ -107,11 +109,11 @@ def read_knobs(
 
     lists = {name: split_list(text, option_of(name), str) for name, text in asked.items() if text is not None}
     for name in lists:
-        strangers = {one: knob(name).stranger(engine_of(one)) for one in engines}
+        strangers = {one: knob(name).stranger(engine_of(one)) for one, _ in wanted}
         if all(strangers.values()):
             reasons = "; ".join(f"{one} {why}" for one, why in strangers.items())
             raise KnobError(f"{option_of(name)} concerns none of the engines asked for: {reasons}; leave it out")
-    return {one: [*_choices(one, lists, host)] for one in engines}
+    return {(one, precision): _choices(one, precision, lists, host) for one, precision in wanted}
 
 
 def read_values(name: str, text: str, host: "Host") -> list[str]:
@@ -130,7 +132,9 @@ def option_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _choices(engine: str, lists: Mapping[str, Sequence[str]], host: "Host") -> list[dict[str, str]]:
+def _choices(
+    engine: str, precision: "Precision", lists: Mapping[str, Sequence[str]], host: "Host"
+) -> list[dict[str, str]]:
     """Return every combination for an engine; what `all` stands for may depend on knobs that come before."""
     from pinstripe.engines import engine as engine_of  # noqa: PLC0415
     from pinstripe.knobs import AUTO, Context, knobs_of  # noqa: PLC0415
@@ -139,10 +143,11 @@ def _choices(engine: str, lists: Mapping[str, Sequence[str]], host: "Host") -> l
     choices: list[dict[str, str]] = [{}]
     for one in knobs_of(asked_of):
         if one.name in lists:
+            context = Context(host=host, engine=asked_of, precision=precision)
             choices = [
                 {**chosen, one.name: value}
                 for chosen in choices
-                for value in _values(one, lists[one.name], Context(host=host, engine=asked_of, chosen=chosen))
+                for value in _values(one, lists[one.name], replace(context, chosen=chosen))
             ]
     return [{name: value for name, value in chosen.items() if value != AUTO} for chosen in choices]
 

@@ -3,8 +3,9 @@
 from pinstripe.knobs.effects import knob_effects
 from pinstripe.knobs.host import Host, read_host
 from pinstripe.knobs.knob import AUTO, Context, Effective, Knob, KnobEffect, Seen, Setting
+from pinstripe.knobs.preloads import preload_variable
 from pinstripe.knobs.registry import OF_PLACEMENT, knob, knob_names, knobs, knobs_of
-from pinstripe.knobs.settings import check_knobs, combined_setting, preload_variable
+from pinstripe.knobs.settings import check_knobs, combined_setting
 
 __all__ = [
     "AUTO",

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Final
 
-from pinstripe.engines import Engine
 from pinstripe.knobs.host import Host
 from pinstripe.knobs.knob import AUTO, Context, Effective, Seen, Setting
+from pinstripe.knobs.lists import appended, without
+from pinstripe.knobs.preloads import inherited_preloads
+from pinstripe.knobs.values import ForEveryEngine, OfWords
 from pinstripe.runtime import LoadedLibrary, MallocObservation, loaded_allocators
 
-__all__ = ["Allocator"]
+__all__ = ["Allocator", "replacement_file"]
 
 _PACKAGES: Final = {
     "tcmalloc": "libtcmalloc is not installed; apt-get install libtcmalloc-minimal4",
@@ -39,7 +41,6 @@ _KEEP: Final = f"oversize_threshold:0,dirty_decay_ms:{_NEVER},muzzy_decay_ms:{_N
 """jemalloc(3), TUNING. Blocks above 8 MiB would have an arena that gives them back at once. The long decay that is
 often advised (9000000000 ms) does not do in the main thread's arena of 5.3.0, which decays all the same; never does."""
 
-_PRELOAD: Final = "LD_PRELOAD"
 _PREFIXES: Final = ("MALLOC_", "MIMALLOC_", "TCMALLOC_", "TBB_MALLOC_")
 """Of variables that change what an allocator does; MALLOC_ is glibc's (mallopt(3)) and jemalloc's."""
 _TBB: Final = {"TBB_ENABLE_SANITIZERS": "1"}
@@ -47,7 +48,7 @@ _TBB: Final = {"TBB_ENABLE_SANITIZERS": "1"}
 allocated, and the process abort (its src/tbb/dynamic_link.cpp)."""
 
 
-class Allocator:
+class Allocator(ForEveryEngine, OfWords):
     """Library that serves `malloc`, and whether it keeps large blocks that are freed.
 
     Activations of long texts take blocks of many MiB. An allocator that gives these back to the kernel pays for each
@@ -58,26 +59,22 @@ class Allocator:
     summary: ClassVar[str] = "what serves memory, and whether large blocks stay with the process (-tuned, -keep)"
     accepts: ClassVar[str] = "glibc, glibc-tuned, tcmalloc, jemalloc, jemalloc-keep, mimalloc or tbbmalloc"
     default: ClassVar[str] = AUTO
-
-    def values(self) -> tuple[str, ...]:
-        """Return the allocators."""
-        return ("glibc", "glibc-tuned", "tcmalloc", "jemalloc", "jemalloc-keep", "mimalloc", "tbbmalloc")
-
-    def is_value(self, text: str) -> bool:
-        """Return whether it is one of them."""
-        return text in self.values()
-
-    def stranger(self, engine: Engine) -> str | None:
-        """Concern every engine."""
-        del engine
-        return None
+    words: ClassVar[tuple[str, ...]] = (
+        "glibc",
+        "glibc-tuned",
+        "tcmalloc",
+        "jemalloc",
+        "jemalloc-keep",
+        "mimalloc",
+        "tbbmalloc",
+    )
 
     def refusal(self, value: str, context: Context) -> str | None:
         """Refuse libraries that are not installed, and glibc where it is not the C library."""
         name, host = _library(value), context.host
         if name == "glibc":
             return _unlike_glibc(value, host.glibc)
-        if _file(name, host) is not None:
+        if replacement_file(name, host) is not None:
             return None
         other = next((library.path for library in host.foreign if library.name == name), None)
         return _PACKAGES[name] if other is None else f"{other} is for another processor; {_PACKAGES[name]}"
@@ -86,17 +83,17 @@ class Allocator:
         """Preload the library, without the settings and the preloaded allocators that a worker would inherit."""
         environment = _without_settings(os.environ)
         if value == "glibc-tuned":
-            others = environment.get(_TUNABLES, os.environ.get(_TUNABLES))
-            tunables = [f"{_OF_MALLOC}{name}={number}" for name, number in _KEEP_ALL.items()]
-            environment[_TUNABLES] = ":".join([*filter(None, [others]), *tunables])
+            tunables = ":".join(f"{_OF_MALLOC}{name}={number}" for name, number in _KEEP_ALL.items())
+            environment[_TUNABLES] = appended(_TUNABLES, environment.get(_TUNABLES), tunables)
         if value == "jemalloc-keep":
             environment[_JEMALLOC] = _KEEP
-        path = _file(_library(value), context.host)
+        path = replacement_file(_library(value), context.host)
+        unload = tuple(filter(_replaces, inherited_preloads()))
         if path is None:
-            return Setting(environment=environment)
+            return Setting(environment=environment, unload=unload)
         if context.engine is not None and context.engine.threading == "tbb":
             environment |= _TBB
-        return Setting(environment=environment, preload=_with_needed(path))
+        return Setting(environment=environment, preload=_with_needed(path), unload=unload)
 
     def effective(self, seen: Seen) -> Effective:
         """Return whose `malloc` the worker calls, and what it did with large blocks."""
@@ -132,7 +129,7 @@ def _unlike_glibc(value: str, version: tuple[int, int] | None) -> str | None:
     return None
 
 
-def _file(name: str, host: Host) -> str | None:
+def replacement_file(name: str, host: Host) -> str | None:
     """Return the newest version of a library; of tcmalloc the one without profilers, which trouble processes."""
     paths = (library.path for library in host.libraries if library.name == name)
     return max(paths, key=lambda path: ("minimal" in path.rpartition("/")[2], _version(path)), default=None)
@@ -150,15 +147,11 @@ def _with_needed(path: str) -> tuple[str, ...]:
 
 
 def _without_settings(inherited: Mapping[str, str]) -> dict[str, str | None]:
-    """Return what a worker's environment has to lose of the one that it would inherit."""
-    lost: dict[str, str | None] = {name: None for name in inherited if name.startswith(_PREFIXES)}
-    tunables = inherited.get(_TUNABLES, "").split(":")
-    if len(others := [tunable for tunable in tunables if not tunable.startswith(_OF_MALLOC)]) < len(tunables):
-        lost[_TUNABLES] = ":".join(others) or None
-    preloaded = inherited.get(_PRELOAD, "").replace(":", " ").split()
-    if len(kept := [path for path in preloaded if not _replaces(path)]) < len(preloaded):
-        lost[_PRELOAD] = ":".join(kept) or None
-    return lost
+    """Return what a worker has instead of what it would inherit: tunables that do not concern malloc, and no others."""
+    changed: dict[str, str | None] = {name: None for name in inherited if name.startswith(_PREFIXES)}
+    if _TUNABLES in inherited:
+        changed[_TUNABLES] = without(_TUNABLES, inherited[_TUNABLES], _OF_MALLOC)
+    return changed
 
 
 def _replaces(path: str) -> bool:

@@ -3,8 +3,8 @@
 from typing import ClassVar, Final
 
 from pinstripe.engines import Engine
-from pinstripe.knobs.engine_option import takes
-from pinstripe.knobs.knob import AUTO, Context, Effective, Seen, Setting
+from pinstripe.knobs.knob import AUTO, Effective, Seen
+from pinstripe.knobs.values import EngineOption, NeverRefused, OfWords, takes
 
 __all__ = ["FlushDenormals"]
 
@@ -14,7 +14,7 @@ _ONNXRUNTIME: Final = "session.set_denormal_as_zero"
 _CALLING: Final = "calling_thread_flushes"
 
 
-class FlushDenormals:
+class FlushDenormals(EngineOption, NeverRefused, OfWords):
     """Denormal numbers, which many CPUs compute with a hundred times more slowly, are taken for zero.
 
     It is a mode of each thread. Torch has it computed by all of them; OpenVINO reads its setting back; ONNX Runtime
@@ -25,30 +25,13 @@ class FlushDenormals:
     summary: ClassVar[str] = "numbers too small for full precision (below 1.2e-38) count as zero"
     accepts: ClassVar[str] = "on or off"
     default: ClassVar[str] = AUTO
-
-    def values(self) -> tuple[str, ...]:
-        """Return both."""
-        return ("on", "off")
-
-    def is_value(self, text: str) -> bool:
-        """Return whether it is one of both."""
-        return text in self.values()
+    words: ClassVar[tuple[str, ...]] = ("on", "off")
 
     def stranger(self, engine: Engine) -> str | None:
         """Concern engines with an option for it; TensorFlow sets the mode in its threads by itself."""
         if takes(engine, self.name):
             return None
         return "always flushes them" if engine.name.startswith("tf-") else "has no setting for it"
-
-    def refusal(self, value: str, context: Context) -> str | None:
-        """Refuse nothing; a CPU that cannot do it is found out when the engine loads."""
-        del value, context
-        return None
-
-    def setting(self, value: str, context: Context) -> Setting:
-        """Set the engine's option."""
-        del context
-        return Setting(options={self.name: value})
 
     def effective(self, seen: Seen) -> Effective:
         """Return what was computed, or read back."""

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from pinstripe.machine import Machine
-from pinstripe.runtime import InstalledLibrary, installed_libraries, memory_policy_error
+from pinstripe.runtime import InstalledLibrary, find_libraries, memory_policy_error
 
 __all__ = ["Host", "read_host"]
 
@@ -45,10 +45,11 @@ def read_host(machine: Machine, root: Path = Path("/")) -> Host:
         root: Where its `sys` and its libraries are.
     """
     name, version = platform.libc_ver()
+    found = find_libraries(root)
     return Host(
         machine=machine,
-        libraries=installed_libraries(root),
-        foreign=installed_libraries(root, foreign=True),
+        libraries=found.own,
+        foreign=found.foreign,
         huge_pages=_chosen(root / _THP),
         kernel=_pair(os.uname().release),
         memory_policy_error=memory_policy_error(),

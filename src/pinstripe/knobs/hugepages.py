@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Final, NamedTuple
 
-from pinstripe.engines import Engine
+from pinstripe.knobs.allocator import replacement_file
 from pinstripe.knobs.host import Host
 from pinstripe.knobs.knob import AUTO, Context, Effective, Seen, Setting
-from pinstripe.knobs.lists import LISTS, appended
-from pinstripe.runtime import HugePagesObservation, inherited_huge_pages
-from pinstripe.runtime.libraries import loaded_allocators
+from pinstripe.knobs.lists import LISTS, appended, without
+from pinstripe.knobs.preloads import inherited_preloads
+from pinstripe.knobs.values import ForEveryEngine, OfWords
+from pinstripe.runtime import HugePages, HugePagesObservation, inherited_huge_pages, loaded_allocators
 
 __all__ = ["HugePagesKnob"]
 
@@ -18,6 +19,9 @@ _EXCEPT_ADVISED_SINCE: Final = (6, 18)
 """PR_THP_DISABLE_EXCEPT_ADVISED: man 2 PR_SET_THP_DISABLE."""
 _GLIBC_TUNABLE_SINCE: Final = (2, 35)
 """glibc.malloc.hugetlb: the GNU C library's manual, Memory Allocation Tunables."""
+_CHANGE: Final = "`bench --system-hugepages {mode}`, as root, changes it for its run, an administrator for all commands"
+_ASKING: Final = {"glibc": ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"), "jemalloc": ("MALLOC_CONF", "thp:always")}
+"""The setting, of a variable of `LISTS`, by which an allocator asks for huge pages where the system wants that."""
 _MIMALLOC_OPTION: Final = b"allow_thp"
 """Name of the option within the library's file; names of files do not always carry a version."""
 
@@ -34,7 +38,7 @@ class _Allocator(NamedTuple):
     paths: tuple[str, ...]
 
 
-class HugePagesKnob:
+class HugePagesKnob(ForEveryEngine, OfWords):
     """Transparent huge pages of the process.
 
     `never` and `madvise` restrict the process (`StartRequest.huge_pages`). For `always` the allocator asks for them
@@ -45,19 +49,7 @@ class HugePagesKnob:
     summary: ClassVar[str] = "which memory of the process comes in transparent huge pages"
     accepts: ClassVar[str] = "never, madvise or always"
     default: ClassVar[str] = AUTO
-
-    def values(self) -> tuple[str, ...]:
-        """Return them, from none to all memory."""
-        return ("never", "madvise", "always")
-
-    def is_value(self, text: str) -> bool:
-        """Return whether it is one of them."""
-        return text in self.values()
-
-    def stranger(self, engine: Engine) -> str | None:
-        """Concern every engine."""
-        del engine
-        return None
+    words: ClassVar[tuple[str, ...]] = ("never", "madvise", "always")
 
     def refusal(self, value: str, context: Context) -> str | None:
         """Refuse what neither the system's mode nor the allocator gives."""
@@ -75,9 +67,10 @@ class HugePagesKnob:
         if value == "never":
             return Setting(huge_pages="never")
         if value == "madvise":
-            return Setting(huge_pages="advised" if context.host.huge_pages == "always" else "inherit")
+            huge_pages: HugePages = "advised" if context.host.huge_pages == "always" else "inherit"
+            return Setting(huge_pages=huge_pages, environment={} if _names_allocator(context) else _not_asking())
         asking = _asking(_allocator(context), context.host.huge_pages)
-        if context.chosen.get("allocator", AUTO) == AUTO:  # else that knob says what is left of the inherited settings
+        if not _names_allocator(context):
             asking = {
                 name: appended(name, os.environ.get(name), text) if name in LISTS else text
                 for name, text in asking.items()
@@ -90,13 +83,15 @@ class HugePagesKnob:
         if observed is None:
             return Effective("unknown", seen.observation.unread.get("huge_pages", "this kernel has no huge pages"))
         value, why = _judge(observed)
+        in_huge_pages = seen.process.anonymous_huge_bytes
         if "scarce" in {observed.allocated, observed.advised}:
-            in_huge_pages = seen.process.anonymous_huge_bytes
             if not in_huge_pages:
                 return Effective("unknown", f"{why}, but none is free: memory is short or fragmented")
-            why = f"{why}, as {in_huge_pages >> 20} MiB are; none is free now"
+            why = f"{why}; none is free now"
         if seen.process.thp_enabled is False:
             why = f"{why} (THP_enabled: 0)"
+        if in_huge_pages is not None:
+            why = f"{why}; {in_huge_pages >> 20} of the process's {seen.process.rss_bytes >> 20} MiB are in huge pages"
         return Effective(value, why)
 
 
@@ -107,7 +102,7 @@ def _withheld(value: str, mode: str | None) -> str | None:
     if value == "never":
         return None
     if mode == "never":
-        return f"the system's mode is never; --system-hugepages {value} changes it for the run (as root)"
+        return f"the system's mode is never; {_CHANGE.format(mode=value)}"
     inherited = inherited_huge_pages()
     if inherited == "never" or (inherited == "advised" and value == "always"):
         return f"what started this process restricts it to {inherited} (PR_SET_THP_DISABLE); start it elsewhere"
@@ -128,21 +123,39 @@ def _judge(observed: HugePagesObservation) -> tuple[str, str]:
             return "always", "memory of malloc may come in huge pages"
 
 
-def _allocator(context: Context, inherited: Mapping[str, str] = os.environ) -> _Allocator:
+def _names_allocator(context: Context) -> bool:
+    """Return whether an allocator is asked for: then that knob says what is left of the settings that are inherited."""
+    return context.chosen.get("allocator", AUTO) != AUTO
+
+
+def _not_asking(inherited: Mapping[str, str] = os.environ) -> dict[str, str | None]:
+    """Return the variables without what has an allocator ask for huge pages; none where nothing does."""
+    asking = {name: text.removesuffix("=1") for name, text in _ASKING.values()}  # glibc also asks with 2
+    left = {name: without(name, inherited[name], text) for name, text in asking.items() if name in inherited}
+    return {name: text for name, text in left.items() if text != inherited[name]}
+
+
+def _allocator(context: Context) -> _Allocator:
     """Return the allocator that is chosen, or else the one that a worker inherits or has anyway."""
     chosen = context.chosen.get("allocator", AUTO).partition("-")[0]  # glibc-tuned is glibc, jemalloc-keep jemalloc
     if chosen != AUTO:
-        paths = tuple(library.path for library in context.host.libraries if library.name == chosen)
-        return _Allocator(chosen, paths)
-    preloaded = loaded_allocators(inherited.get("LD_PRELOAD", "").replace(":", " ").split())
-    if preloaded:
-        return _Allocator(preloaded[0].name, (preloaded[0].path,))
+        return _Allocator(chosen, tuple(filter(None, [replacement_file(chosen, context.host)])))
+    if preloaded := loaded_allocators(inherited_preloads()):
+        return _Allocator(preloaded[0].name, _files(preloaded[0].path, context.host))
     return _Allocator("glibc" if context.host.glibc else "the C library", ())
+
+
+def _files(entry: str, host: Host) -> tuple[str, ...]:
+    """Return the files that an entry of LD_PRELOAD may stand for: a name without a directory is searched."""
+    if "/" in entry:
+        return (entry,)
+    beside = (Path(library.path).with_name(entry) for library in host.libraries)
+    return tuple(sorted({str(path) for path in beside if path.is_file()}))
 
 
 def _cannot_ask(allocator: _Allocator, host: Host) -> str | None:
     """Return why an allocator does not ask the kernel for huge pages."""
-    otherwise = "choose another allocator, or --system-hugepages always (as root)"
+    otherwise = f"choose another allocator, or another mode of the system: {_CHANGE.format(mode='always')}"
     match allocator.name:
         case "glibc" if host.glibc is not None and host.glibc < _GLIBC_TUNABLE_SINCE:
             return f"glibc {'.'.join(map(str, host.glibc))} cannot ask for huge pages, 2.35 could; {otherwise}"
@@ -172,11 +185,8 @@ def _asking(allocator: _Allocator, mode: str | None) -> dict[str, str]:
         return {"MIMALLOC_ALLOW_THP": "1"}  # 0 would switch them off for the process, under any mode
     if mode == "always":
         return {}
-    asking = {
-        "glibc": {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"},
-        "jemalloc": {"MALLOC_CONF": "thp:always"},
-    }
-    return asking[allocator.name]
+    variable, text = _ASKING[allocator.name]
+    return {variable: text}
 
 
 def _has_option(allocator: _Allocator) -> bool:

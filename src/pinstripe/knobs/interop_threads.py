@@ -3,8 +3,8 @@
 from typing import ClassVar, Final
 
 from pinstripe.engines import Engine
-from pinstripe.knobs.engine_option import takes
 from pinstripe.knobs.knob import Context, Effective, Seen, Setting
+from pinstripe.knobs.values import NeverRefused, WholeNumbers, takes
 
 __all__ = ["InteropThreads"]
 
@@ -13,30 +13,20 @@ _SETTINGS: Final = ("num_interop_threads", "inter_op_parallelism_threads")
 """Of torch and TensorFlow, by their own names."""
 
 
-class InteropThreads:
+class InteropThreads(NeverRefused, WholeNumbers):
     """Threads of the pool for whole operators. They share the CPUs of their instance with the compute threads."""
 
     name: ClassVar[str] = "interop_threads"
     summary: ClassVar[str] = "operators that may run beside each other, on the same CPUs"
     accepts: ClassVar[str] = f"1 to {_MOST}"
     default: ClassVar[str] = "1"
-
-    def values(self) -> tuple[str, ...]:
-        """Return some."""
-        return ("1", "2", "4")
-
-    def is_value(self, text: str) -> bool:
-        """Return whether it is a number in range."""
-        return text.isdecimal() and text == str(int(text)) and 1 <= int(text) <= _MOST
+    least: ClassVar[int] = 1
+    most: ClassVar[int] = _MOST
+    worth_a_try: ClassVar[tuple[str, ...]] = ("1", "2", "4")
 
     def stranger(self, engine: Engine) -> str | None:
         """Concern engines with an option for it."""
         return None if takes(engine, self.name) else "runs one operator after the other"
-
-    def refusal(self, value: str, context: Context) -> str | None:
-        """Refuse nothing."""
-        del value, context
-        return None
 
     def setting(self, value: str, context: Context) -> Setting:
         """Set the engine's option."""

@@ -6,6 +6,7 @@ from typing import ClassVar, Final, NamedTuple
 from pinstripe.engines import Engine
 from pinstripe.engines.instruction_sets import HEADER_ONLY
 from pinstripe.knobs.knob import AUTO, Context, Effective, Seen, Setting
+from pinstripe.knobs.values import OfWords
 
 __all__ = ["Isa"]
 
@@ -68,11 +69,14 @@ _LEVELS: Final = {
     ),
 }
 _X86: Final = "sse2"
+_WITH_BFLOAT16: Final = ("avx512-bf16", "amx")
+_OVERRIDING: Final = ("DNNL_MAX_CPU_ISA", "DNNL_VERBOSE", "ONEDNN_VERBOSE", "MKL_VERBOSE")
+"""Older names of oneDNN's variables; and those by which oneDNN and MKL introduce themselves when nobody listens yet."""
 _VECTOR_ISA: Final = {"sse41": "INVALID_VEC_ISA", "avx2": "avx2"}
 """What inductor says that it compiled for, without AVX-512."""
 
 
-class Isa:
+class Isa(OfWords):
     """A limit for oneDNN, and in torch for MKL, torch's own kernels and inductor's.
 
     What they say themselves shows it. Kernels of OpenVINO and ONNX Runtime have no limit: most of their float32
@@ -83,14 +87,7 @@ class Isa:
     summary: ClassVar[str] = "newest instructions that kernels may use"
     accepts: ClassVar[str] = "sse41, avx2, avx512, avx512-vnni, avx512-bf16 or amx (x86)"
     default: ClassVar[str] = AUTO
-
-    def values(self) -> tuple[str, ...]:
-        """Return all limits, the oldest first."""
-        return tuple(_LEVELS)
-
-    def is_value(self, text: str) -> bool:
-        """Return whether it is one of them."""
-        return text in _LEVELS
+    words: ClassVar[tuple[str, ...]] = tuple(_LEVELS)
 
     def stranger(self, engine: Engine) -> str | None:
         """Concern engines whose kernels can be limited, and say how they are."""
@@ -100,7 +97,7 @@ class Isa:
             return "compiles kernels of its own by XLA, which does not say what it compiled for"
         if engine.threading == "none":
             return "computes nothing"
-        return "multiplies by MLAS, which uses whatever the CPU has"
+        return "has kernels (MLAS) that take no limit"
 
     def refusal(self, value: str, context: Context) -> str | None:
         """Refuse what the CPU lacks, and processors on which MKL ignores its limit."""
@@ -114,6 +111,8 @@ class Isa:
             if name == value:
                 break
             best = name
+        if context.precision == "bfloat16" and value not in _WITH_BFLOAT16:
+            return "it leaves no instructions for bfloat16; use avx512-bf16 or amx, or another precision"
         if context.engine is not None and _on_torch(context.engine) and "AMD" in (machine.model_name or ""):
             return "the MKL inside torch takes its limit on Intel's processors alone; leave it at auto"
         return None
@@ -122,9 +121,11 @@ class Isa:
         """Set each library's variable."""
         level = _LEVELS[value]
         if context.engine is not None and not _on_torch(context.engine):
-            return Setting(environment={"ONEDNN_MAX_CPU_ISA": level.onednn, "ONEDNN_VERBOSE": HEADER_ONLY})
+            onednn = {"ONEDNN_MAX_CPU_ISA": level.onednn, "ONEDNN_VERBOSE": HEADER_ONLY}
+            return Setting(environment={**dict.fromkeys(_OVERRIDING), **onednn})
         return Setting(
             environment={
+                **dict.fromkeys(_OVERRIDING),
                 "ONEDNN_MAX_CPU_ISA": level.onednn,
                 "ATEN_CPU_CAPABILITY": level.aten,
                 "MKL_ENABLE_INSTRUCTIONS": level.mkl,
@@ -136,8 +137,9 @@ class Isa:
         """Return the limit that all libraries say they keep, `mixed` where they differ."""
         settings = seen.report.settings
         said = {name: settings[key] for name, key in _SAID.items() if settings.get(key)}
-        if "oneDNN" not in said:
-            return Effective("unknown", "oneDNN does not say which instructions it uses")
+        silent = [name for name, key in _SAID.items() if settings.get(key) == ""]
+        if "oneDNN" not in said or silent:
+            return Effective("unknown", f"{(silent or ['oneDNN'])[0]} does not say which instructions it uses")
         limits = {name: _limit(name, words) for name, words in said.items()}
         limit = _recognized(said["oneDNN"])
         why = ", ".join(f"{name} uses {words}" for name, words in said.items())

@@ -6,7 +6,7 @@ from typing import ClassVar, Final, Protocol
 
 import msgspec
 
-from pinstripe.engines import Engine, EngineReport, OptionValue
+from pinstripe.engines import Engine, EngineReport, OptionValue, Precision
 from pinstripe.knobs.host import Host
 from pinstripe.runtime import HugePages, MemoryPolicyEffect, ProcessEvidence, ProcessObservation
 
@@ -24,12 +24,16 @@ class Context:
         host: What the host has.
         engine: The engine; None for no particular one.
         cpus: CPUs of the instance, one for each compute thread; None where it is not bound.
+        threads: Compute threads of the instance, also where it is not bound; None if they are not known.
+        precision: What the engine computes in; None for no particular one.
         chosen: All knobs that are asked for, by name.
     """
 
     host: Host
     engine: Engine | None = None
     cpus: tuple[int, ...] | None = None
+    threads: int | None = None
+    precision: Precision | None = None
     chosen: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -40,12 +44,14 @@ class Setting:
     Attributes:
         environment: Variables of the worker; None removes one that it would inherit.
         preload: Libraries that are loaded before all others, absolute paths.
+        unload: Entries of the inherited LD_PRELOAD that the worker must not get.
         huge_pages: See `StartRequest`.
         options: Options of the engine, by name.
     """
 
     environment: Mapping[str, str | None] = field(default_factory=dict)
     preload: tuple[str, ...] = ()
+    unload: tuple[str, ...] = ()
     huge_pages: HugePages = "inherit"
     options: Mapping[str, OptionValue] = field(default_factory=dict)
 
@@ -60,6 +66,7 @@ class Seen:
         process: What the kernel says of the process.
         observation: What the process found out about itself.
         memory: Its memory policy.
+        chosen: All knobs that were asked for, by name.
         cpus: CPUs of the instance; None where it is not bound.
         cores: Sets of sibling CPUs of the machine's cores.
     """
@@ -71,6 +78,7 @@ class Seen:
     memory: MemoryPolicyEffect
     cpus: tuple[int, ...] | None
     cores: tuple[tuple[int, ...], ...]
+    chosen: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 from typing import ClassVar, get_args
 
-from pinstripe.engines import Engine
-from pinstripe.knobs.knob import AUTO, Context, Effective, Seen, Setting
+from pinstripe.knobs.knob import AUTO, Context, Effective, Seen
+from pinstripe.knobs.values import ForEveryEngine, OfWords, OfWorker
 from pinstripe.runtime import MemoryPolicy
 
 __all__ = ["MemoryPolicyKnob"]
@@ -11,26 +11,14 @@ __all__ = ["MemoryPolicyKnob"]
 _NEEDS_NODES = ("preferred", "bind", "interleave")
 
 
-class MemoryPolicyKnob:
+class MemoryPolicyKnob(ForEveryEngine, OfWords, OfWorker):
     """Memory policy of the process: `man 2 set_mempolicy`. `StartRequest` has it set, and read back, at the start."""
 
     name: ClassVar[str] = "memory_policy"
     summary: ClassVar[str] = "NUMA nodes that an instance's memory comes from"
     accepts: ClassVar[str] = "preferred, bind, interleave, local or none"
     default: ClassVar[str] = AUTO
-
-    def values(self) -> tuple[str, ...]:
-        """Return the policies."""
-        return tuple(policy for policy in get_args(MemoryPolicy) if policy != AUTO)
-
-    def is_value(self, text: str) -> bool:
-        """Return whether it is one of them."""
-        return text in self.values()
-
-    def stranger(self, engine: Engine) -> str | None:
-        """Concern every engine."""
-        del engine
-        return None
+    words: ClassVar[tuple[str, ...]] = tuple(policy for policy in get_args(MemoryPolicy) if policy != AUTO)
 
     def refusal(self, value: str, context: Context) -> str | None:
         """Refuse policies for nodes where there are none, and all but `none` where system calls are filtered."""
@@ -41,11 +29,9 @@ class MemoryPolicyKnob:
             return f"set_mempolicy says {host.memory_policy_error}; allow it, as `docker run --cap-add SYS_NICE` does"
         return None
 
-    def setting(self, value: str, context: Context) -> Setting:
-        """Change nothing: the start request has a field for it."""
-        del value, context
-        return Setting()
-
     def effective(self, seen: Seen) -> Effective:
         """Return what the kernel said when the process started."""
-        return Effective(seen.memory.effective, seen.memory.why)
+        why = seen.memory.why
+        if "get_mempolicy says" not in why:  # it does where the kernel refused to tell
+            why = f"get_mempolicy says {seen.memory.effective}: {why}"
+        return Effective(seen.memory.effective, why)

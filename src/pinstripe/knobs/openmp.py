@@ -1,12 +1,12 @@
 """Which OpenMP runtime computes."""
 
-import os
 import re
-from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from pinstripe.engines import Engine
 from pinstripe.knobs.knob import AUTO, Context, Effective, Seen, Setting
+from pinstripe.knobs.preloads import inherited_preloads
+from pinstripe.knobs.values import OfWords
 from pinstripe.machine import format_cpu_list
 from pinstripe.runtime import OpenmpObservation, loaded_threading_libraries
 
@@ -23,10 +23,9 @@ _OTHERWISE: Final = {
     "own": "computes with a thread pool of its own",
     "none": "has no compute threads",
 }
-_PRELOAD: Final = "LD_PRELOAD"
 
 
-class Openmp:
+class Openmp(OfWords):
     """OpenMP runtime of the engines that compute with one.
 
     All speak GNU's interface, which PyTorch is built for, so a runtime that is preloaded takes the place of the one
@@ -39,32 +38,25 @@ class Openmp:
     summary: ClassVar[str] = "OpenMP runtime that computes; of a bound instance with each thread on a CPU of its own"
     accepts: ClassVar[str] = "gnu, intel or llvm"
     default: ClassVar[str] = AUTO
-
-    def values(self) -> tuple[str, ...]:
-        """Return the runtimes."""
-        return tuple(_WORDS.values())
-
-    def is_value(self, text: str) -> bool:
-        """Return whether it is one of them."""
-        return text in self.values()
+    words: ClassVar[tuple[str, ...]] = tuple(_WORDS.values())
 
     def stranger(self, engine: Engine) -> str | None:
         """Concern engines that compute with OpenMP."""
         return _OTHERWISE.get(engine.threading)
 
     def refusal(self, value: str, context: Context) -> str | None:
-        """Refuse runtimes that are not installed, and GNU's where another is preloaded already."""
-        if value != "gnu":  # it comes before those that are preloaded already
-            return None if _installed(value, context) else _PACKAGES[value]
-        for word, path in _inherited():
-            if word != "gnu":
-                return f"{_PRELOAD} has {path}, which workers inherit and which would take its place; unset it"
-        return None
+        """Refuse runtimes that are not installed; GNU's comes with the engine."""
+        return None if value == "gnu" or _installed(value, context) else _PACKAGES[value]
 
     def setting(self, value: str, context: Context) -> Setting:
-        """Preload the runtime (GNU's comes with the engine), and bind the threads of a bound instance."""
+        """Preload the runtime without those that a worker would inherit, and bind the threads of a bound instance.
+
+        Two of Intel's and LLVM's in one process may wait for each other for ever.
+        """
         preload = () if value == "gnu" else (_installed(value, context)[-1],)
-        return Setting(environment={} if context.cpus is None else _binding(value, context.cpus), preload=preload)
+        unload = tuple(path for word, path in _inherited() if not word == value == "gnu")
+        environment = {} if context.cpus is None else _binding(value, context.cpus)
+        return Setting(environment=environment, preload=preload, unload=unload)
 
     def effective(self, seen: Seen) -> Effective:
         """Compare with the runtime that served a parallel region, and with where its threads were."""
@@ -75,11 +67,14 @@ class Openmp:
         word, served = _WORDS[found.name], _served(found, seen)
         if seen.cpus is None or _each_on_its_own(found, seen.cpus):
             return Effective(word, served)
-        masks = "; ".join(format_cpu_list(thread.cpus) for thread in found.team)
+        masks = [format_cpu_list(thread.cpus) for thread in found.team]
+        if len({*masks}) == 1 and len(found.team[0].cpus) > 1:
+            return Effective(
+                f"{word}, threads not bound", f"{served}, its threads are not bound: each may run on CPUs {masks[0]}"
+            )
         asked = format_cpu_list(seen.cpus)
-        return Effective(
-            f"{word}, threads not bound", f"{served}, its threads on CPUs {masks}, not one on each of {asked}"
-        )
+        where = f"on CPUs {'; '.join(masks)}, not one on each of {asked}"
+        return Effective(f"{word}, threads elsewhere", f"{served}, its threads {where}")
 
 
 def expected_runtime(context: Context) -> str:
@@ -94,10 +89,10 @@ def _installed(value: str, context: Context) -> list[str]:
     return sorted(paths, key=lambda path: [int(number) for number in re.findall(r"\d+", path)])
 
 
-def _inherited(environment: Mapping[str, str] = os.environ) -> list[tuple[str, str]]:
+def _inherited() -> list[tuple[str, str]]:
     """Return the OpenMP runtimes, word and path, that a worker inherits because they are preloaded here."""
-    paths = environment.get(_PRELOAD, "").replace(":", " ").split()
-    return [(_WORDS[found.name], found.path) for found in loaded_threading_libraries(paths) if found.name in _WORDS]
+    found = loaded_threading_libraries(inherited_preloads())
+    return [(_WORDS[library.name], library.path) for library in found if library.name in _WORDS]
 
 
 def _binding(value: str, cpus: tuple[int, ...]) -> dict[str, str | None]:

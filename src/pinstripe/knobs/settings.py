@@ -1,19 +1,14 @@
 """From the knobs that are asked for to how a worker starts."""
 
-import os
 from collections.abc import Mapping
-from typing import Final
+from dataclasses import replace
 
 from pinstripe.errors import KnobError
 from pinstripe.knobs.knob import AUTO, Context, Setting
 from pinstripe.knobs.lists import LISTS, appended
 from pinstripe.knobs.registry import knob
 
-__all__ = ["check_knobs", "combined_setting", "preload_variable"]
-
-_PRELOAD: Final = "LD_PRELOAD"
-_SEPARATORS: Final = frozenset(" \t\n:")
-"""What ld.so splits LD_PRELOAD on (ld.so(8))."""
+__all__ = ["check_knobs", "combined_setting"]
 
 
 def check_knobs(chosen: Mapping[str, str]) -> None:
@@ -53,12 +48,11 @@ def combined_setting(context: Context) -> Setting:
             environment[variable] = _merged(variable, environment.get(variable), text)
         together = Setting(
             preload=(*together.preload, *setting.preload),
+            unload=(*together.unload, *setting.unload),
             huge_pages=setting.huge_pages if setting.huge_pages != "inherit" else together.huge_pages,
             options={**together.options, **setting.options},
         )
-    return Setting(
-        environment=environment, preload=together.preload, huge_pages=together.huge_pages, options=together.options
-    )
+    return replace(together, environment=environment)
 
 
 def _merged(variable: str, before: str | None, text: str | None) -> str | None:
@@ -74,20 +68,3 @@ def _merged(variable: str, before: str | None, text: str | None) -> str | None:
     if variable in LISTS:
         return appended(variable, before, text)
     raise KnobError(f"two knobs set {variable}, to {before!r} and to {text!r}; leave one of them out")
-
-
-def preload_variable(paths: tuple[str, ...], inherited: Mapping[str, str | None] = os.environ) -> dict[str, str | None]:
-    """Return the variable that has a worker load libraries before all others; nothing without any.
-
-    Args:
-        paths: Absolute paths.
-        inherited: The worker's environment otherwise; what it preloads stays, after these.
-
-    Raises:
-        KnobError: The loader cannot take a path.
-    """
-    for path in paths:
-        if _SEPARATORS.intersection(path):
-            raise KnobError(f"the loader cannot preload {path!r}: its path has a space or colon; link it elsewhere")
-    others = [path for path in (inherited.get(_PRELOAD) or "").replace(":", " ").split() if path not in paths]
-    return {_PRELOAD: ":".join((*paths, *others))} if paths else {}

@@ -2,43 +2,26 @@
 
 from typing import ClassVar
 
-from pinstripe.engines import Engine
-from pinstripe.knobs.knob import Context, Effective, Seen, Setting
+from pinstripe.knobs.knob import Context, Effective, Seen
+from pinstripe.knobs.values import ForEveryEngine, OfWords, OfWorker
 
 __all__ = ["Smt"]
 
 
-class Smt:
+class Smt(ForEveryEngine, OfWords, OfWorker):
     """Hardware threads of each core. Placement answers it (`Wish.smt`), and the affinity of the worker shows it."""
 
     name: ClassVar[str] = "smt"
     summary: ClassVar[str] = "hardware threads of each core that compute"
     accepts: ClassVar[str] = "one or all"
     default: ClassVar[str] = "one"
-
-    def values(self) -> tuple[str, ...]:
-        """Return both."""
-        return ("one", "all")
-
-    def is_value(self, text: str) -> bool:
-        """Return whether it is one of both."""
-        return text in self.values()
-
-    def stranger(self, engine: Engine) -> str | None:
-        """Concern every engine."""
-        del engine
-        return None
+    words: ClassVar[tuple[str, ...]] = ("one", "all")
 
     def refusal(self, value: str, context: Context) -> str | None:
         """Refuse `all` where cores have one hardware thread."""
         if value == "all" and all(len(core.cpus) == 1 for core in context.host.machine.cores):
             return "no core here has a second hardware thread; leave it at one"
         return None
-
-    def setting(self, value: str, context: Context) -> Setting:
-        """Change nothing: the instance's CPUs are it."""
-        del value, context
-        return Setting()
 
     def effective(self, seen: Seen) -> Effective:
         """Compare the instance's CPUs with the cores they belong to."""

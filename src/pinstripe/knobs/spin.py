@@ -5,6 +5,7 @@ from typing import ClassVar, Final
 from pinstripe.engines import Engine
 from pinstripe.knobs.knob import AUTO, Context, Effective, Seen, Setting
 from pinstripe.knobs.openmp import expected_runtime
+from pinstripe.knobs.values import WholeNumbers, takes
 from pinstripe.runtime import NEVER_SLEEPS_MS, WATCHED_MS, OpenmpObservation
 
 __all__ = ["Spin"]
@@ -17,7 +18,7 @@ _ALLOWED: Final = "session.intra_op.allow_spinning"
 _DURATION: Final = "session.intra_op.spin_duration_us"
 
 
-class Spin:
+class Spin(WholeNumbers):
     """Spinning before sleep: work that comes soon starts at once, but whoever shares the CPU has less of it.
 
     GNU's OpenMP runtime counts rounds, of which OMP_WAIT_POLICY means none or endlessly many (libgomp manual,
@@ -28,18 +29,18 @@ class Spin:
     summary: ClassVar[str] = "how long idle compute threads spin before they sleep"
     accepts: ClassVar[str] = f"0 to {_MOST_MS} (milliseconds), or {_INFINITE}"
     default: ClassVar[str] = AUTO
-
-    def values(self) -> tuple[str, ...]:
-        """Return none, some milliseconds, what Intel's and LLVM's runtimes do by default (200), and for ever."""
-        return ("0", "1", "20", "200", _INFINITE)
+    least: ClassVar[int] = 0
+    most: ClassVar[int] = _MOST_MS
+    worth_a_try: ClassVar[tuple[str, ...]] = ("0", "1", "20", "200", _INFINITE)
+    """200 is what Intel's and LLVM's runtimes do by default."""
 
     def is_value(self, text: str) -> bool:
         """Return whether it is `infinite` or a number of milliseconds in range."""
-        return text == _INFINITE or (text.isdecimal() and text == str(int(text)) and int(text) <= _MOST_MS)
+        return text == _INFINITE or super().is_value(text)
 
     def stranger(self, engine: Engine) -> str | None:
         """Concern engines that compute with OpenMP, and those with an option for it."""
-        if engine.threading == "openmp" or _has_option(engine):
+        if engine.threading == "openmp" or takes(engine, self.name):
             return None
         if engine.threading == "none":
             return "has no compute threads"
@@ -49,11 +50,11 @@ class Spin:
 
     def refusal(self, value: str, context: Context) -> str | None:
         """Refuse what the library cannot count, and instances in which no thread ever waits for work."""
-        if context.cpus is not None and len(context.cpus) == 1:
+        if (context.threads if context.cpus is None else len(context.cpus)) == 1:
             return "an instance of one thread has none that waits for work; leave it out or take more cores"
         if context.engine is None:
             return None
-        if _has_option(context.engine):
+        if takes(context.engine, self.name):
             return "onnxruntime takes a time; use a long one" if value == _INFINITE else None
         if value not in {"0", _INFINITE} and expected_runtime(context) == "gnu":
             return (
@@ -63,7 +64,7 @@ class Spin:
 
     def setting(self, value: str, context: Context) -> Setting:
         """Set the variable or option that the library listens to, and remove those that would override it."""
-        if context.engine is not None and _has_option(context.engine):
+        if context.engine is not None and takes(context.engine, self.name):
             return Setting(options={self.name: int(value)})
         if expected_runtime(context) == "gnu":
             policy = "passive" if value == "0" else "active"
@@ -72,17 +73,13 @@ class Spin:
 
     def effective(self, seen: Seen) -> Effective:
         """Return what the library says, or how long its threads were seen awake where it cannot be asked."""
-        if _has_option(seen.engine):
+        if takes(seen.engine, self.name):
             return _of_session(seen.report.settings)
         found = seen.observation.openmp
         if found is None:
             why = seen.observation.unread.get("openmp", "no OpenMP runtime is loaded")
             return Effective("unknown", f"how long idle threads spin cannot be told: {why}")
         return _of_runtime(found)
-
-
-def _has_option(engine: Engine) -> bool:
-    return Spin.name in engine.options_type.__struct_fields__
 
 
 def _of_session(settings: dict[str, str]) -> Effective:
@@ -106,5 +103,5 @@ def _of_runtime(found: OpenmpObservation) -> Effective:
         return Effective("unknown", f"{library} cannot be asked, and {why}")
     if found.awake_ms >= WATCHED_MS:
         return Effective(_INFINITE, f"idle threads of {library} spun for all of {WATCHED_MS} ms")
-    said = f"idle threads of {library} slept after {found.awake_ms:.1f} ms"
+    said = f"idle threads of {library} slept after {found.awake_ms:.1f} ms of CPU time"
     return Effective("0" if found.awake_ms < _AT_ONCE_MS else f"about {found.awake_ms:.1f} ms", said)

@@ -6,6 +6,7 @@ from pinstripe.engines import EngineReport, engine
 from pinstripe.knobs import KnobEffect, Seen, knob_effects
 from pinstripe.machine import format_cpu_list
 from pinstripe.pool.instance import Instance
+from pinstripe.pool.messages import Report
 from pinstripe.pool.spec import WorkerSpec
 from pinstripe.runtime import MemoryPolicyEffect, ProcessEvidence, ProcessObservation, read_evidence, stray_threads
 
@@ -62,8 +63,9 @@ async def gather_evidence(instance: Instance) -> InstanceEvidence:
         memory=instance.process.memory,
         cpus=spec.cpus,
         cores=spec.cores,
+        chosen=spec.knobs,
     )
-    knobs = knob_effects(spec.knobs, seen)
+    knobs = knob_effects(seen)
     return InstanceEvidence(
         index=instance.index,
         cpus=spec.cpus,
@@ -76,11 +78,12 @@ async def gather_evidence(instance: Instance) -> InstanceEvidence:
         process=process,
         observation=report.observation,
         knobs=knobs,
-        problems=(*_problems(spec, report.engine, process), *(one.problem for one in knobs if one.problem)),
+        problems=(*_problems(spec, report, process), *(one.problem for one in knobs if one.problem)),
     )
 
 
-def _problems(spec: WorkerSpec, engine: EngineReport, process: ProcessEvidence) -> list[str]:
+def _problems(spec: WorkerSpec, report: Report, process: ProcessEvidence) -> list[str]:
+    engine, openmp = report.engine, report.observation.openmp
     problems = []
     if spec.cpus is not None and (strays := stray_threads(process, spec.cpus)):
         names = ", ".join(f"{thread.name} ({thread.tid})" for thread in strays)
@@ -88,6 +91,8 @@ def _problems(spec: WorkerSpec, engine: EngineReport, process: ProcessEvidence) 
     threads = spec.load.threads
     if threads is not None and engine.threads != threads:
         problems.append(f"{engine.engine} runs {engine.threads} compute threads instead of {threads}")
+    if threads is not None and openmp is not None and len(openmp.team) != threads:
+        problems.append(f"OpenMP computes with a team of {len(openmp.team)} instead of {threads}")
     if engine.precision != spec.load.precision:
         problems.append(f"{engine.engine} computes in {engine.precision}, not {spec.load.precision}")
     return problems

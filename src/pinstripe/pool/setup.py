@@ -58,12 +58,17 @@ def set_up(
     """
     # What is unknown or cannot be had is said at once; making the file may take minutes.
     asked_of = engine(configuration.engine)
-    context = Context(host=host or read_host(machine), engine=asked_of, chosen=configuration.all_knobs)
+    context = Context(
+        host=host or read_host(machine),
+        engine=asked_of,
+        precision=configuration.precision,
+        chosen=configuration.all_knobs,
+    )
     combined_setting(context)
     placement = None if configuration.threads == "framework" else place(machine, configuration.wish)
     artefact = prepare(configuration)
     if placement is None:
-        spec = _spec(configuration, network, artefact, context, threads=None)
+        spec = _spec(configuration, network, artefact, context)
         return Setup(configuration, None, artefact, (spec,) * configuration.instances)
     pinned = configuration.pin == "cores"
     specs = tuple(
@@ -71,8 +76,7 @@ def set_up(
             configuration,
             network,
             artefact,
-            replace(context, cpus=instance.cpus if pinned else None),
-            threads=len(instance.cpus),
+            replace(context, cpus=instance.cpus if pinned else None, threads=len(instance.cpus)),
             nodes=instance.nodes if pinned else (),
         )
         for instance in placement.instances
@@ -86,7 +90,6 @@ def _spec(
     artefact: Artefact,
     context: Context,
     *,
-    threads: int | None,
     nodes: tuple[int, ...] = (),
 ) -> WorkerSpec:
     setting = combined_setting(context)
@@ -94,7 +97,7 @@ def _spec(
         network=network,
         artefact=artefact,
         precision=configuration.precision,
-        threads=threads,
+        threads=context.threads,
         options={**configuration.options, **setting.options},
     )
     return WorkerSpec(
@@ -106,6 +109,7 @@ def _spec(
         knobs=dict(context.chosen),
         environment=dict(setting.environment),
         preload=setting.preload,
+        unload=setting.unload,
         huge_pages=setting.huge_pages,
         cores=tuple(core.cpus for core in context.host.machine.cores),
         python=configuration.python or sys.executable,

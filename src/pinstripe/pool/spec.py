@@ -26,6 +26,7 @@ class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         knobs: The knobs that were asked for, by name; what they change is in the fields below and in `load.options`.
         environment: Variables of the worker beside those for its threads; None removes one.
         preload: Libraries that it loads before all others.
+        unload: Entries of the inherited LD_PRELOAD that it must not get.
         huge_pages: See `StartRequest`.
         cores: Sets of sibling CPUs of the machine's cores.
         output: `task` for the model's small results, `raw` for hidden states or logits.
@@ -40,6 +41,7 @@ class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     knobs: dict[str, str] = {}
     environment: dict[str, str | None] = {}
     preload: tuple[str, ...] = ()
+    unload: tuple[str, ...] = ()
     huge_pages: HugePages = "inherit"
     cores: tuple[tuple[int, ...], ...] = ()
     output: Output = "task"
@@ -66,7 +68,7 @@ def start_worker(spec: WorkerSpec, fd: int) -> Process:
             environment={
                 **thread_environment(spec.load.threads, os.environ),
                 **spec.environment,
-                **preload_variable(spec.preload, {**os.environ, **spec.environment}),
+                **preload_variable(spec.preload, spec.unload, {**os.environ, **spec.environment}),
             },
             pass_fds=(fd,),
             output="keep",

@@ -10,7 +10,14 @@ __all__ = ["thread_environment"]
 # only by the knob for OpenMP, which knows the instance's CPUs. Any of these, left over from the parent's environment,
 # would narrow the main thread to one CPU (and so all that it starts), place threads outside the instance's cores, or
 # cap their number below what is asked for.
-_FIGHT_WITH_PINNING = (*BINDING_VARIABLES, "KMP_HW_SUBSET", "OMP_THREAD_LIMIT")
+_FIGHT_WITH_PINNING = (
+    *BINDING_VARIABLES,
+    "KMP_ALL_THREADS",
+    "KMP_DEVICE_THREAD_LIMIT",
+    "KMP_HW_SUBSET",
+    "OMP_MAX_ACTIVE_LEVELS",
+    "OMP_THREAD_LIMIT",
+)
 
 
 def thread_environment(threads: int | None, inherited: Mapping[str, str]) -> dict[str, str | None]:

@@ -5,12 +5,13 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from pinstripe.runtime.libraries import Allocator, ThreadingLibrary, loaded_allocators, loaded_threading_libraries
 
-__all__ = ["InstalledLibrary", "installed_libraries", "python_directories"]
+__all__ = ["FoundLibraries", "InstalledLibrary", "find_libraries", "installed_libraries", "python_directories"]
 
 _LOADER_CONFIGURATION = "etc/ld.so.conf"
 _DEFAULT_DIRECTORIES = ("lib", "lib64", "usr/lib", "usr/lib64", "usr/local/lib", "usr/local/lib64")
@@ -33,19 +34,35 @@ class InstalledLibrary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     path: str
 
 
+class FoundLibraries(NamedTuple):
+    """Libraries on disk, by the processor that they are for.
+
+    Attributes:
+        own: Those for this interpreter's.
+        foreign: Those for others, which cannot be loaded here.
+    """
+
+    own: tuple[InstalledLibrary, ...]
+    foreign: tuple[InstalledLibrary, ...]
+
+
 def installed_libraries(
-    root: Path = Path("/"), directories: Iterable[Path] | None = None, *, foreign: bool = False
+    root: Path = Path("/"), directories: Iterable[Path] | None = None
 ) -> tuple[InstalledLibrary, ...]:
+    """Return the libraries of `find_libraries` that can be loaded here."""
+    return find_libraries(root, directories).own
+
+
+def find_libraries(root: Path = Path("/"), directories: Iterable[Path] | None = None) -> FoundLibraries:
     """Return the allocators that can replace the C library's, and the OpenMP runtimes and TBB, by name and path.
 
     They are searched by versioned names (`libjemalloc.so.2`), which is how distributions install them, in the dynamic
-    loader's directories, those of the multi-architecture scheme included, and in this Python environment. Files for
-    other processors than this interpreter's, and builds for debugging and hardening, are left out.
+    loader's directories, those of the multi-architecture scheme included, and in this Python environment. Builds for
+    debugging and hardening are left out.
 
     Args:
         root: Where the loader's configuration and directories are.
         directories: Others to search; None for those of this Python environment.
-        foreign: Whether to return those for other processors instead.
     """
     others = python_directories() if directories is None else directories
     paths: set[str] = set()
@@ -54,10 +71,14 @@ def installed_libraries(
             names = os.listdir(directory)  # noqa: PTH208 - hundreds of directories, of which only names are needed
         except OSError:
             continue
-        candidates = (directory / name for name in names if name.startswith("lib") and ".so" in name)
-        paths |= {os.path.realpath(path) for path in candidates if _kind(str(path)) and _fits(path) is (not foreign)}
-    found = (InstalledLibrary(name=name, path=path) for path in paths if (name := _kind(path)))
-    return tuple(sorted(found, key=lambda library: (library.name, library.path)))
+        paths |= {os.path.realpath(f"{directory}/{name}") for name in names if name.startswith("lib") and _kind(name)}
+    own_kind = _elf_kind(sys.executable)
+    found: dict[bool, list[InstalledLibrary]] = {True: [], False: []}
+    for path in sorted(paths):
+        if (name := _kind(path)) is not None and own_kind is not None and (kind := _elf_kind(path)) is not None:
+            found[kind == own_kind].append(InstalledLibrary(name=name, path=path))
+    own, foreign = (tuple(sorted(found[fits], key=lambda library: library.name)) for fits in (True, False))
+    return FoundLibraries(own, foreign)
 
 
 def python_directories() -> tuple[Path, ...]:
@@ -109,16 +130,10 @@ def _kind(path: str) -> ThreadingLibrary | Allocator | None:
     return next((library.name for library in found if library.name not in {"glibc", "musl"}), None)
 
 
-def _fits(path: Path) -> bool | None:
-    """Return whether a shared object is for the processor that this interpreter runs on; None for other files."""
-    own, kind = _elf_kind(Path(sys.executable)), _elf_kind(path)
-    return None if own is None or kind is None else kind == own
-
-
-def _elf_kind(path: Path) -> tuple[bytes, bytes] | None:
+def _elf_kind(path: str) -> tuple[bytes, bytes] | None:
     """Return class (32 or 64 bits) with byte order, and machine, of an ELF file; None for other files."""
     try:
-        with path.open("rb") as file:
+        with Path(path).open("rb") as file:
             head = file.read(_ELF_BYTES)
     except OSError:
         return None

@@ -53,13 +53,22 @@ def observe_malloc() -> MallocObservation | None:
     process = ctypes.CDLL(None)
     path = _file_of(process, "malloc")
     name = next((library.name for library in loaded_allocators([path])), None)
-    read = _READERS.get(str(name))
     return MallocObservation(
         name=msgspec.convert(name, Allocator | None),
         path=path,
         keeps_large=_keeps_large(process),
-        settings=read(ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_NOW)) if read else {},
+        settings=_settings(name, path),
     )
+
+
+def _settings(name: str | None, path: str) -> dict[str, str]:
+    read = _READERS.get(str(name))
+    if read is None:
+        return {}
+    try:
+        return read(ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_NOW))
+    except (AttributeError, OSError):  # a variant by that name that has other functions
+        return {}
 
 
 class _DlInfo(ctypes.Structure):

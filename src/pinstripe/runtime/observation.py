@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
-from pinstripe.errors import ExecutionError
+from pinstripe.errors import PinstripeError
 from pinstripe.runtime.huge_pages_probe import HugePagesObservation, observe_huge_pages
 from pinstripe.runtime.malloc_probe import MallocObservation, observe_malloc
 from pinstripe.runtime.openmp_probe import OpenmpObservation, observe_openmp
@@ -42,8 +42,9 @@ def observe_process(*, openmp: bool) -> ProcessObservation:
     def asked(attribute: str, probe: Callable[[], _Observed | None]) -> _Observed | None:
         try:
             return probe()
-        except (ExecutionError, OSError) as error:
-            unread[attribute] = str(error)
+        except Exception as error:  # noqa: BLE001 - what libraries of any version answer must not end a worker
+            text = " ".join(str(error).split())
+            unread[attribute] = text if isinstance(error, PinstripeError) else f"{type(error).__name__}: {text}"
             return None
 
     return ProcessObservation(

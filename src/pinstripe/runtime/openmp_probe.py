@@ -6,7 +6,7 @@ import threading
 import time
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -47,8 +47,8 @@ class OpenmpObservation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         team: The threads of a parallel region of the calling thread, as each of them said itself, by id.
         blocktime_ms: How long an idle thread spins before it sleeps, as the runtime says; `NEVER_SLEEPS_MS` for ever.
             None for GNU's, which counts rounds and cannot be asked.
-        awake_ms: The same, watched for up to `WATCHED_MS`, where the runtime cannot be asked. None where it can, for a
-            team of one thread, and where the kernel does not show the state of threads.
+        awake_ms: The same as seen by `idle_threads.awake_ms`, up to `WATCHED_MS`, where the runtime cannot be asked.
+            None where it can, for a team of one thread, and where the kernel does not show the state of threads.
     """
 
     name: ThreadingLibrary
@@ -84,7 +84,7 @@ def observe_openmp() -> OpenmpObservation | None:
     known = loaded_threading_libraries([path])
     if not known:
         raise ExecutionError(f"{path} serves OpenMP, but is neither GNU's, Intel's nor LLVM's runtime")
-    team, _ = _region(library)
+    team = _region(library).team
     asked = getattr(library, "kmp_get_blocktime", None)
     return OpenmpObservation(
         name=known[0].name,  # type: ignore[arg-type] # the pattern for threading libraries names no allocator
@@ -98,7 +98,7 @@ def observe_openmp() -> OpenmpObservation | None:
 def openmp_team() -> tuple[TeamThread, ...]:
     """Run a parallel region in this thread and return its threads; none without an OpenMP runtime."""
     library = _serving_library()
-    return () if library is None else _region(library)[0]
+    return () if library is None else _region(library).team
 
 
 def _serving_library() -> ctypes.CDLL | None:
@@ -127,24 +127,38 @@ def _file_of(scope: ctypes.CDLL) -> str:
     return os.path.realpath(os.fsdecode(found.file))
 
 
-def _region(library: ctypes.CDLL) -> tuple[tuple[TeamThread, ...], int]:
-    """Run a parallel region with as many threads as the runtime gives this thread.
+class _Region(NamedTuple):
+    """What took part in a parallel region.
 
-    Returns:
-        The threads, and when the last of them was done, on the monotonic clock in nanoseconds.
+    Attributes:
+        team: The threads, by id.
+        used_ns: CPU time that each had used when it was done, by its id.
+        done_ns: When the last of them was done, on the monotonic clock.
     """
+
+    team: tuple[TeamThread, ...]
+    used_ns: dict[int, int]
+    done_ns: int
+
+
+def _region(library: ctypes.CDLL) -> _Region:
+    """Run a parallel region with as many threads as the runtime gives this thread."""
     seen: dict[int, tuple[int, ...]] = {}
+    used_ns: dict[int, int] = {}
     done_ns = [0]
 
     def note(_: int | None) -> None:
         # Called in threads that Python did not make: nothing here may need its `threading.Thread`.
-        seen[threading.get_native_id()] = tuple(sorted(os.sched_getaffinity(0)))
+        tid = threading.get_native_id()
+        seen[tid] = tuple(sorted(os.sched_getaffinity(0)))
         done_ns[0] = time.monotonic_ns()
+        used_ns[tid] = time.thread_time_ns()
 
     entry = library[_ENTRY]
     entry.restype = None
     entry(ctypes.CFUNCTYPE(None, ctypes.c_void_p)(note), None, 0, 0)
-    return tuple(TeamThread(tid=tid, cpus=cpus) for tid, cpus in sorted(seen.items())), done_ns[0]
+    team = tuple(TeamThread(tid=tid, cpus=cpus) for tid, cpus in sorted(seen.items()))
+    return _Region(team, used_ns, done_ns[0])
 
 
 @cache
@@ -153,8 +167,8 @@ def _watched_ms(path: str) -> float | None:
     library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
     own = threading.get_native_id()
 
-    def work() -> tuple[list[int], int]:
-        team, done_ns = _region(library)
-        return [thread.tid for thread in team if thread.tid != own], done_ns
+    def work() -> tuple[dict[int, int], int]:
+        region = _region(library)
+        return {tid: used_ns for tid, used_ns in region.used_ns.items() if tid != own}, region.done_ns
 
     return awake_ms(work, WATCHED_MS)

@@ -37,14 +37,10 @@ def system_huge_pages(mode: SystemHugePages, say: Callable[[str], None], path: P
     if mode not in get_args(SystemHugePages):
         raise KnobError(f"system huge pages cannot be {mode!r}; use {', '.join(get_args(SystemHugePages))}")
     with _opened(path, mode) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise KnobError(f"another run has changed {path} and will restore it; wait for its end") from None
-        before = guard.read_mode(path)
-        if before == mode:
+        if _lock(file, path, mode) == mode:
             yield
             return
+        before = guard.read_mode(path)
         restorer = _start_guard(path, before, mode, file.fileno())
         try:
             _write(path, mode)
@@ -55,6 +51,26 @@ def system_huge_pages(mode: SystemHugePages, say: Callable[[str], None], path: P
                 left = guard.restore(path, before, mode)
             if left:
                 say(left)
+
+
+def _lock(file: IO[str], path: Path, mode: str) -> str:
+    """Lock the file, alone to change its mode, and together with others to rely on it; return the mode in force.
+
+    Raises:
+        KnobError: Another run has changed the mode, or relies on another one.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise KnobError(f"another run has changed {path} and will restore it; wait for its end") from None
+    now = guard.read_mode(path)
+    if now == mode:
+        return now
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise KnobError(f"another run relies on the mode {now} of {path}; wait for its end") from None
+    return guard.read_mode(path)
 
 
 def _opened(path: Path, mode: str) -> IO[str]:
