@@ -5,6 +5,7 @@ import pytest
 from pinstripe.engines import engine
 from pinstripe.errors import KnobError
 from pinstripe.knobs import Context, Host, combined_setting, knob, knob_names, preload_variable
+from pinstripe.knobs.settings import _merged
 from pinstripe.testing.machines import c5_metal, container_2cpu, uniform
 
 
@@ -121,3 +122,19 @@ def test_inherited_settings_of_jemalloc_stay(monkeypatch: pytest.MonkeyPatch) ->
     host = Host(machine=container_2cpu(), huge_pages="madvise", kernel=(6, 1), glibc=(2, 36))
     setting = combined_setting(Context(host=host, engine=engine("fake"), chosen={"hugepages": "always"}))
     assert setting.environment == {"MALLOC_CONF": "narenas:3,thp:always"}
+
+
+@pytest.mark.parametrize("name", knob_names())
+@pytest.mark.parametrize("text", ["9" * 5000, "-1", "+1", "1.5", "1e3", "٣", " 1", "1 ", "0x10", "True", "é", "a,b"])
+def test_no_value_breaks_a_knob(name: str, text: str) -> None:
+    """Whatever people write, it is a value or it is not."""
+    assert not knob(name).is_value(text)
+
+
+def test_two_knobs_want_one_variable() -> None:
+    """What one removes another may set; two values exclude each other; settings in lists stand side by side."""
+    assert _merged("OMP_WAIT_POLICY", "passive", None) == "passive"
+    assert _merged("OMP_WAIT_POLICY", None, "active") == "active"
+    assert _merged("MALLOC_CONF", "thp:always", "dirty_decay_ms:-1") == "thp:always,dirty_decay_ms:-1"
+    with pytest.raises(KnobError, match="two knobs set OMP_WAIT_POLICY, to 'passive' and to 'active'"):
+        _merged("OMP_WAIT_POLICY", "passive", "active")

@@ -40,7 +40,9 @@ class WholeNumbers:
 
     def is_value(self, text: str) -> bool:
         """Return whether it is a number in range, without leading zeros."""
-        return text.isdecimal() and text == str(int(text)) and self.least <= int(text) <= self.most
+        if not text.isdecimal() or len(text) > len(str(self.most)):  # int() refuses thousands of digits
+            return False
+        return text == str(int(text)) and self.least <= int(text) <= self.most
 
 
 class ForEveryEngine:
