@@ -91,9 +91,8 @@ def test_all_hardware_threads(pools: Any) -> None:
 def test_knobs_that_did_not_take_effect(pools: Any) -> None:
     """An instance that is started otherwise than its knobs say has that as its problem."""
     without_policy, on_siblings = pools["knobs"][1:]
-    assert without_policy["problems"] == [
-        "memory_policy: asked bind, get_mempolicy says none: no policy was asked for: first touch"
-    ]
+    said = "memory_policy: asked bind, get_mempolicy says none: no policy was asked for: first touch"
+    assert without_policy["problems"] == [said]
     assert knob(without_policy, "memory_policy")["effective"] == "none"
     assert "smt: asked one, two of its CPUs share a core" in on_siblings["problems"]
     assert knob(on_siblings, "smt")["effective"] == "all"
