@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from pinstripe.diagnosis import Finding, diagnose, observe, refusals
-from pinstripe.diagnosis.refusals import read_refusals
+from pinstripe.diagnosis import Finding, diagnose, observe
+from pinstripe.diagnosis.refusals import list_refusals
 from pinstripe.knobs import Host
-from pinstripe.machine import Machine
 from pinstripe.runtime.installed import InstalledLibrary
 from pinstripe.testing.machines import c5_metal, uniform
 
@@ -17,16 +16,12 @@ Look = Callable[..., dict[str, Finding]]
 
 
 @pytest.fixture
-def on_host(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """Make a host of this processor seem to have some libraries, and return what knobs refuse there."""
+def on_host() -> Callable[..., Any]:
+    """Return what knobs refuse on a host of this processor that has some libraries."""
 
     def refused(*engines: str, libraries: tuple[InstalledLibrary, ...] = (), **changes: Any) -> Any:
-        def host(machine: Machine) -> Host:
-            software = {"huge_pages": "madvise", "kernel": (6, 18), "glibc": (2, 36)} | changes
-            return Host(machine=machine, libraries=libraries, **software)
-
-        monkeypatch.setattr(refusals, "read_host", host)
-        return read_refusals(uniform(), engines)
+        software = {"huge_pages": "madvise", "kernel": (6, 18), "glibc": (2, 36)} | changes
+        return list_refusals(Host(machine=uniform(), libraries=libraries, **software), engines)
 
     return refused
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pinstripe.runtime.installed import find_libraries, installed_libraries, python_directories
+from pinstripe.runtime.installed import find_libraries, python_directories
 
 OWN = Path(sys.executable).read_bytes()[:64]
 """A head that says: for this processor."""
@@ -22,7 +22,7 @@ def lay(root: Path, *paths: str, content: bytes = OWN) -> None:
 
 def found(root: Path, *directories: Path) -> dict[str, str]:
     """Return the names by path below the root."""
-    libraries = installed_libraries(root, directories)
+    libraries = find_libraries(root, directories).own
     return {str(Path(library.path).relative_to(root)): library.name for library in libraries}
 
 

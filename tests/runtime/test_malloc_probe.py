@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pinstripe.runtime import LoadedLibrary, MallocObservation, Process, installed_libraries
+from pinstripe.runtime import LoadedLibrary, MallocObservation, Process, find_libraries
 
 Launch = Callable[..., Process]
 
@@ -43,7 +43,7 @@ _Said = tuple[MallocObservation | None, tuple[LoadedLibrary, ...], int, int]
 
 
 def _library(name: str) -> str:
-    found = [library.path for library in installed_libraries() if library.name == name]
+    found = [library.path for library in find_libraries().own if library.name == name]
     if not found:
         pytest.skip(f"no {name} is installed")
     return found[-1]

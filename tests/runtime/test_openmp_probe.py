@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pinstripe.runtime import OpenmpObservation, Process, idle_threads, installed_libraries
+from pinstripe.runtime import OpenmpObservation, Process, find_libraries, idle_threads
 from pinstripe.runtime.idle_threads import awake_ms
 
 Launch = Callable[..., Process]
@@ -26,7 +26,7 @@ _CLEAN: dict[str, str | None] = dict.fromkeys(
 
 
 def _library(name: str) -> str:
-    found = [library.path for library in installed_libraries() if library.name == name]
+    found = [library.path for library in find_libraries().own if library.name == name]
     if not found:
         pytest.skip(f"no {name} is installed")
     return found[-1]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pinstripe.runtime import Process, binds_openmp_threads, installed_libraries
+from pinstripe.runtime import Process, binds_openmp_threads, find_libraries
 
 Launch = Callable[..., Process]
 
@@ -38,7 +38,7 @@ def two_cpus() -> tuple[int, int]:
 @pytest.mark.parametrize("name", ["gomp", "iomp", "omp"])
 def test_the_team_stays_and_its_heirs_are_widened(name: str, two_cpus: tuple[int, int], launch: Launch) -> None:
     """A thread that the bound main thread starts is squeezed onto its CPU, and freed; the team is left as it is."""
-    paths = [library.path for library in installed_libraries() if library.name == name]
+    paths = [library.path for library in find_libraries().own if library.name == name]
     if not paths:
         pytest.skip(f"no {name} is installed")
     first, second = two_cpus

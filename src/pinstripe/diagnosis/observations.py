@@ -8,8 +8,9 @@ from pathlib import Path
 import msgspec
 
 from pinstripe.diagnosis.activity import Activity, read_load, watch
-from pinstripe.diagnosis.refusals import Refusals, read_refusals
+from pinstripe.diagnosis.refusals import Refusals, list_refusals
 from pinstripe.engines import engine, engine_names
+from pinstripe.knobs import read_host
 from pinstripe.machine import (
     Counters,
     Machine,
@@ -23,7 +24,7 @@ from pinstripe.machine import (
     read_power,
 )
 from pinstripe.machine.tree import Tree
-from pinstripe.runtime.installed import InstalledLibrary, installed_libraries
+from pinstripe.runtime import InstalledLibrary
 
 __all__ = ["Engines", "Observations", "observe", "ready_engines"]
 
@@ -84,6 +85,7 @@ def observe(
     is_live = Tree(root).is_live
     machine = read_machine(root)
     engines = _installed_engines() if is_live else None
+    host = read_host(machine) if is_live else None
     return Observations(
         machine=machine,
         power=read_power(root),
@@ -93,9 +95,9 @@ def observe(
         idle_ns=read_idle_ns(root),
         load=read_load(root),
         activity=watch(watch_s, sleep) if is_live else None,
-        libraries=installed_libraries() if is_live else None,
+        libraries=None if host is None else host.libraries,
         engines=engines,
-        refused_knobs=None if engines is None else read_refusals(machine, ready_engines(engines)),
+        refused_knobs=None if host is None or engines is None else list_refusals(host, ready_engines(engines)),
     )
 
 

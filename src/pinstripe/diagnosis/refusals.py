@@ -3,23 +3,22 @@
 from collections.abc import Sequence
 
 from pinstripe.engines import engine
-from pinstripe.knobs import Context, knobs, read_host
-from pinstripe.machine import Machine
+from pinstripe.knobs import Context, Host, knobs
 
-__all__ = ["Refusals", "read_refusals"]
+__all__ = ["Refusals", "list_refusals"]
 
 Refusals = dict[str, dict[str, str]]
 """By knob: its values that cannot be had, and why."""
 
 
-def read_refusals(machine: Machine, engines: Sequence[str]) -> Refusals:
+def list_refusals(host: Host, engines: Sequence[str]) -> Refusals:
     """Ask every knob that concerns one of some engines for each of its values.
 
     Args:
-        machine: The machine that this runs on.
+        host: What it has for knobs to choose from.
         engines: Names of engines that are installed.
     """
-    context = Context(host=read_host(machine))
+    context = Context(host=host)
     used = [engine(name) for name in engines]
     return {
         one.name: {value: why for value in one.values() if (why := one.refusal(value, context)) is not None}

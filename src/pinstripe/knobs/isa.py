@@ -6,7 +6,7 @@ from typing import ClassVar, Final, NamedTuple
 from pinstripe.engines import Engine
 from pinstripe.engines.instruction_sets import HEADER_ONLY
 from pinstripe.knobs.knob import AUTO, Context, Effective, Seen, Setting
-from pinstripe.knobs.values import OfWords
+from pinstripe.knobs.values import OfWords, on_torch
 
 __all__ = ["Isa"]
 
@@ -91,7 +91,7 @@ class Isa(OfWords):
 
     def stranger(self, engine: Engine) -> str | None:
         """Concern engines whose kernels can be limited, and say how they are."""
-        if _on_torch(engine) or engine.name in {"tf-eager", "tf-graph"}:
+        if on_torch(engine) or engine.name in {"tf-eager", "tf-graph"}:
             return None
         if engine.name == "tf-xla":
             return "compiles kernels of its own by XLA, which does not say what it compiled for"
@@ -113,14 +113,14 @@ class Isa(OfWords):
             best = name
         if context.precision == "bfloat16" and value not in _WITH_BFLOAT16:
             return "it leaves no instructions for bfloat16; use avx512-bf16 or amx, or another precision"
-        if context.engine is not None and _on_torch(context.engine) and "AMD" in (machine.model_name or ""):
+        if context.engine is not None and on_torch(context.engine) and "AMD" in (machine.model_name or ""):
             return "the MKL inside torch takes its limit on Intel's processors alone; leave it at auto"
         return None
 
     def setting(self, value: str, context: Context) -> Setting:
         """Set each library's variable."""
         level = _LEVELS[value]
-        if context.engine is not None and not _on_torch(context.engine):
+        if context.engine is not None and not on_torch(context.engine):
             onednn = {"ONEDNN_MAX_CPU_ISA": level.onednn, "ONEDNN_VERBOSE": HEADER_ONLY}
             return Setting(environment={**dict.fromkeys(_OVERRIDING), **onednn})
         return Setting(
@@ -155,10 +155,6 @@ _SAID: Final = {
     "inductor": "vector_isa",
 }
 """Settings of a report that tell each library's instructions."""
-
-
-def _on_torch(engine: Engine) -> bool:
-    return engine.distributions[:1] == ("torch",)
 
 
 def _limit(library: str, words: str) -> frozenset[str]:

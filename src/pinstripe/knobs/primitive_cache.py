@@ -4,7 +4,7 @@ from typing import ClassVar, Final
 
 from pinstripe.engines import Engine
 from pinstripe.knobs.knob import AUTO, Context, Effective, Seen, Setting
-from pinstripe.knobs.values import NeverRefused, WholeNumbers
+from pinstripe.knobs.values import NeverRefused, WholeNumbers, on_torch
 
 __all__ = ["PrimitiveCache"]
 
@@ -28,7 +28,7 @@ class PrimitiveCache(NeverRefused, WholeNumbers):
 
     def stranger(self, engine: Engine) -> str | None:
         """Concern torch, whose oneDNN keeps them; OpenVINO and TensorFlow have caches of their own before it."""
-        if engine.distributions[:1] == ("torch",):
+        if on_torch(engine):
             return None
         if engine.name == "openvino" or engine.name.startswith("tf-"):
             return "keeps oneDNN's kernels in a cache of its own, and does not say how many"

@@ -5,12 +5,17 @@ from typing import ClassVar
 from pinstripe.engines import Engine
 from pinstripe.knobs.knob import Context, Setting
 
-__all__ = ["EngineOption", "ForEveryEngine", "NeverRefused", "OfWords", "OfWorker", "WholeNumbers", "takes"]
+__all__ = ["EngineOption", "ForEveryEngine", "NeverRefused", "OfWords", "OfWorker", "WholeNumbers", "on_torch", "takes"]
 
 
 def takes(engine: Engine, option: str) -> bool:
     """Return whether an engine has an option."""
     return option in engine.options_type.__struct_fields__
+
+
+def on_torch(engine: Engine) -> bool:
+    """Return whether an engine computes with PyTorch."""
+    return engine.distributions[:1] == ("torch",)
 
 
 class OfWords:

@@ -6,7 +6,7 @@ from pinstripe.runtime.group import Group
 from pinstripe.runtime.group_result import GroupResult, MemberResult
 from pinstripe.runtime.huge_pages import HugePages, inherited_huge_pages
 from pinstripe.runtime.huge_pages_probe import HugePagesObservation
-from pinstripe.runtime.installed import InstalledLibrary, find_libraries, installed_libraries
+from pinstripe.runtime.installed import InstalledLibrary, find_libraries
 from pinstripe.runtime.launching import launch_requests
 from pinstripe.runtime.libraries import LoadedLibrary, loaded_allocators, loaded_threading_libraries
 from pinstripe.runtime.malloc_probe import MallocObservation
@@ -46,7 +46,6 @@ __all__ = [
     "expect",
     "find_libraries",
     "inherited_huge_pages",
-    "installed_libraries",
     "launch_requests",
     "loaded_allocators",
     "loaded_threading_libraries",

@@ -11,7 +11,7 @@ import msgspec
 
 from pinstripe.runtime.libraries import Allocator, ThreadingLibrary, loaded_allocators, loaded_threading_libraries
 
-__all__ = ["FoundLibraries", "InstalledLibrary", "find_libraries", "installed_libraries", "python_directories"]
+__all__ = ["FoundLibraries", "InstalledLibrary", "find_libraries", "python_directories"]
 
 _LOADER_CONFIGURATION = "etc/ld.so.conf"
 _DEFAULT_DIRECTORIES = ("lib", "lib64", "usr/lib", "usr/lib64", "usr/local/lib", "usr/local/lib64")
@@ -44,13 +44,6 @@ class FoundLibraries(NamedTuple):
 
     own: tuple[InstalledLibrary, ...]
     foreign: tuple[InstalledLibrary, ...]
-
-
-def installed_libraries(
-    root: Path = Path("/"), directories: Iterable[Path] | None = None
-) -> tuple[InstalledLibrary, ...]:
-    """Return the libraries of `find_libraries` that can be loaded here."""
-    return find_libraries(root, directories).own
 
 
 def find_libraries(root: Path = Path("/"), directories: Iterable[Path] | None = None) -> FoundLibraries:
