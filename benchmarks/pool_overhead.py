@@ -16,7 +16,8 @@ import time
 from statistics import median
 from typing import IO
 
-from pinstripe.bench import Limits, Measurement, fixed_batch, offline, paired_ratio, percentile, single_stream
+from pinstripe.bench import Limits, Measurement, fixed_batch, offline, paired_ratio, single_stream
+from pinstripe.statistics import percentile
 from pinstripe.engines import Artefact, LoadRequest, engine, prepare
 from pinstripe.models import Network, resolve
 from pinstripe.pool import Pool, WorkerSpec

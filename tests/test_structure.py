@@ -13,8 +13,8 @@ import pinstripe
 
 SOURCE = Path(pinstripe.__file__).parent
 ROOMS = (
-    *("machine", "placement", "runtime", "models", "engines", "knobs", "configuration", "pool"),
-    *("texts", "dispatch", "api", "accuracy", "bulk", "peak", "bench", "diagnosis", "cli"),
+    *("statistics", "machine", "placement", "runtime", "models", "engines", "knobs", "configuration", "pool"),
+    *("simulate", "texts", "dispatch", "load", "api", "accuracy", "bulk", "peak", "bench", "diagnosis", "cli"),
 )
 SHARED = {"errors", "cache", "__init__"}
 

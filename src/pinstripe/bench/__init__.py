@@ -5,7 +5,6 @@ from pinstripe.bench.disturbances import Disturbance, Disturbances
 from pinstripe.bench.inputs import TokenizedTexts, fixed_batch, tokenize
 from pinstripe.bench.measurement import Measurement, Warmup
 from pinstripe.bench.noise import NoiseFloor, measure_noise
-from pinstripe.bench.percentiles import count_outliers, percentile, percentile_rank_bound
 from pinstripe.bench.record import FORMAT, Failure, Host, Record, RecordFile, read_records, trial_key
 from pinstripe.bench.result import LatencyBoundMs, LatencyMs, Result, Trial, summarize
 from pinstripe.bench.resume import check_resumable
@@ -39,14 +38,11 @@ __all__ = [
     "Verdict",
     "Warmup",
     "check_resumable",
-    "count_outliers",
     "fixed_batch",
     "make_grid",
     "measure_noise",
     "offline",
     "paired_ratio",
-    "percentile",
-    "percentile_rank_bound",
     "read_records",
     "run_grid",
     "single_stream",

@@ -8,7 +8,7 @@ import msgspec
 
 from pinstripe.bench.comparison import Ratio, paired_ratio
 from pinstripe.bench.disturbances import Disturbances, disturbances
-from pinstripe.bench.percentiles import count_outliers, percentile, percentile_rank_bound
+from pinstripe.statistics import count_outliers, percentile, percentile_rank_bound
 from pinstripe.bench.record import Record, trial_key
 from pinstripe.bench.watch import Surroundings
 from pinstripe.configuration import Configuration, Workload

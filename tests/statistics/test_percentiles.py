@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinstripe.bench import count_outliers, percentile, percentile_rank_bound
+from pinstripe.statistics import count_outliers, percentile, percentile_rank_bound
 
 
 @pytest.mark.parametrize(("percent", "expected"), [(5, 15), (30, 20), (40, 20), (50, 35), (100, 50)])

@@ -1,0 +1,81 @@
+"""When requests arrive."""
+
+from typing import Literal
+
+import msgspec
+
+from pinstripe.errors import ConfigurationError
+
+__all__ = ["Arrivals", "Process", "Trace"]
+
+Process = Literal["poisson", "constant", "trace", "closed"]
+_MOST_PER_S = 1e6
+_MOST_CLIENTS = 100_000
+_MOST_TEXTS = 4096
+
+
+class Trace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file of times at which requests arrived.
+
+    Attributes:
+        file: Its name, as the user named it.
+        sha256: Digest of its content, in hexadecimal.
+        requests: Number of times in it, at least 1.
+    """
+
+    file: str
+    sha256: str
+    requests: int
+
+
+class Arrivals(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """When requests arrive.
+
+    Attributes:
+        process: `poisson` and `constant` at a rate, `trace` at the times of a file: open loops, whose requests arrive
+            whether or not those before are answered. `closed`: a fixed number of clients, each of which sends its next
+            request when the one before is answered.
+        rate_per_s: Requests a second, above 0 to 10^6; with `trace` None for the trace's own, else it is stretched.
+        seed: Of the random times of `poisson`.
+        trace: The times; with `trace` only.
+        clients: Number of clients, 1 to 100,000; with `closed` only.
+        texts: Texts in each request, 1 to 4096.
+    """
+
+    process: Process = "poisson"
+    rate_per_s: float | None = None
+    seed: int = 0
+    trace: Trace | None = None
+    clients: int | None = None
+    texts: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the ranges.
+
+        Raises:
+            ConfigurationError: A number is missing or out of range, or the fields contradict each other.
+        """
+        if self.process in {"poisson", "constant"} and self.rate_per_s is None:
+            raise ConfigurationError(f"{self.process} arrivals need a rate; name the requests a second")
+        if self.rate_per_s is not None and not 0 < self.rate_per_s <= _MOST_PER_S:
+            raise ConfigurationError(
+                f"a rate of {self.rate_per_s:g} requests a second is out of range; use above 0 to {_MOST_PER_S:,.0f}"
+            )
+        if (self.process == "trace") != (self.trace is not None):
+            raise ConfigurationError("a file of times goes with trace arrivals, and they with one; name both, or neither")
+        if (self.process == "closed") != (self.clients is not None):
+            raise ConfigurationError("a number of clients goes with a closed loop, and it with one; name both, or neither")
+        if self.process == "closed" and self.rate_per_s is not None:
+            raise ConfigurationError("in a closed loop the answers set the rate; leave the rate out")
+        if self.clients is not None and not 1 <= self.clients <= _MOST_CLIENTS:
+            raise ConfigurationError(f"{self.clients} clients are out of range; use 1 to {_MOST_CLIENTS:,}")
+        if not 1 <= self.texts <= _MOST_TEXTS:
+            raise ConfigurationError(f"{self.texts} texts a request are out of range; use 1 to {_MOST_TEXTS:,}")
+
+    @property
+    def label(self) -> str:
+        """A short name, such as `poisson 100/s`."""
+        if self.process == "closed":
+            return f"closed, {self.clients} clients"
+        rate = "" if self.rate_per_s is None else f" {self.rate_per_s:g}/s"
+        return f"{self.process}{rate}"
