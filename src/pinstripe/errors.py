@@ -15,6 +15,8 @@
         ├── WorkerError       a worker failed while it ran
         │   ├── WorkerDiedError   it exited
         │   └── WorkerHungError   it made no progress in its time
+        ├── RequestError      a request of a load was not answered as it should be
+        ├── ExpiredError      a request waited beyond its deadline
         ├── RecordError       a record could not be written or read back
         └── OutputError       a result could not be written
 
@@ -27,6 +29,7 @@ __all__ = [
     "ConfigurationError",
     "EngineError",
     "ExecutionError",
+    "ExpiredError",
     "KnobError",
     "MachineError",
     "ModelError",
@@ -34,6 +37,7 @@ __all__ = [
     "PinstripeError",
     "PlacementError",
     "RecordError",
+    "RequestError",
     "StartError",
     "TextError",
     "UsageError",
@@ -105,12 +109,28 @@ class WorkerError(ExecutionError):
     """A worker failed while it ran."""
 
 
+class ExpiredError(ExecutionError):
+    """A request's deadline passed before it was its turn."""
+
+
 class WorkerDiedError(WorkerError):
     """A worker's process exited while it still had work."""
 
 
 class WorkerHungError(WorkerError):
     """A worker made no progress within its time and was stopped."""
+
+
+class RequestError(ExecutionError):
+    """A request of a load was not answered as it should be.
+
+    Attributes:
+        kind: How it failed, in words that many requests may share, such as `HTTP 503`.
+    """
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
 
 
 class RecordError(ExecutionError):

@@ -23,5 +23,13 @@ class DispatchRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     policy: Policy = "smart"
     tokens: Annotated[int, msgspec.Meta(ge=1, le=1 << 24)] = 512
-    patience_ms: Annotated[float, msgspec.Meta(ge=1, le=3_600_000)] = 500.0
+    patience_ms: Annotated[float, msgspec.Meta(ge=1, le=3_600_000)] = 50.0
     bulk_patience_ms: Annotated[float, msgspec.Meta(ge=1, le=3_600_000)] = 5000.0
+
+    @property
+    def label(self) -> str:
+        """A short name, such as `smart, up to 512 tokens a core`."""
+        usual = DispatchRule()
+        patience = "" if self.patience_ms == usual.patience_ms else f", patience {self.patience_ms:g} ms"
+        bulk = "" if self.bulk_patience_ms == usual.bulk_patience_ms else f", bulk {self.bulk_patience_ms:g} ms"
+        return f"{self.policy}, up to {self.tokens} tokens a core{patience}{bulk}"

@@ -57,6 +57,10 @@ class Executor(Protocol):
         """Batches it can run at the same time: its number of instances."""
         ...
 
+    def available(self, instance: int) -> bool:
+        """Return whether an instance can run a batch; not while its worker is started again, or once it is given up."""
+        ...
+
     async def submit(self, batch: TokenBatch, *, instance: int | None = None) -> BatchResult:
         """Run a batch.
 

@@ -88,6 +88,10 @@ class Pool:
         """Number of instances."""
         return len(self._specs)
 
+    def available(self, instance: int) -> bool:
+        """See `Executor.available`."""
+        return bool(self._instances) and self._instances[instance].ready
+
     @property
     def instances(self) -> tuple[Instance, ...]:
         """The instances, by index."""

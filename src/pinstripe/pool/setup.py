@@ -118,6 +118,8 @@ def _spec(
 
 def _filled_in(configuration: Configuration, placement: Placement, machine: Machine) -> Configuration:
     """Put in the numbers that placement decided, so that a record says how many instances of how many cores ran."""
+    if configuration.groups:
+        return configuration  # they say it
     cores = {
         sum(not set(core.cpus).isdisjoint(instance.cpus) for core in machine.cores) for instance in placement.instances
     }

@@ -42,6 +42,11 @@ class FakeExecutor:
         """Number of instances."""
         return len(self._free_ns)
 
+    def available(self, instance: int) -> bool:
+        """See `Executor.available`."""
+        del instance
+        return True
+
     async def submit(self, batch: TokenBatch, *, instance: int | None = None) -> BatchResult:
         """See `Executor.submit`; the output is each text's number of real tokens."""
         if self._closed:

@@ -1,0 +1,149 @@
+"""The policy that goes by length classes and predicted times.
+
+An idle instance looks for work in this order; whoever finds some, takes it:
+
+1. What is overdue in any class, the first due first. After overdue work of others an instance owes its own class a
+   turn, so that a flood of theirs does not shut out its own.
+2. Single texts. Those of shorter classes whose instances are all busy, if they end sooner here, and do not hold up own
+   work by more than a quarter of its time; then those of its own class; then those of longer classes, if these end
+   sooner here.
+3. Texts of the bulk lane, in the same way.
+
+Work of a longer class would block texts that come meanwhile. So the last idle instance of a class declines it as long
+as its class is in use: as long as single texts of its class, or of a shorter one, have come within the patience.
+Nothing waits longer for an instance than its patience and the batches that were overdue before it.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pinstripe.dispatch.choice import Batch, Rest, Why
+from pinstripe.dispatch.entry import Entry
+from pinstripe.dispatch.gathering import gather_near
+from pinstripe.dispatch.queue import LANES
+from pinstripe.dispatch.request import Lane
+from pinstripe.dispatch.situation import InstanceState, Situation
+
+__all__ = ["choose_smart"]
+
+_MOST_DELAY: Final = 0.25
+"""Share of its own work's time by which an instance puts that off for shorter texts."""
+
+
+def choose_smart(situation: Situation, instance: InstanceState) -> Batch | Rest:
+    """Return what an idle instance does next."""
+    if not len(situation.queue):
+        return Rest("nothing waits")
+    overdue = _overdue(situation, instance)
+    if overdue is not None:
+        return overdue
+    for lane in LANES:
+        found = _of_lane(situation, instance, lane)
+        if found is not None:
+            return found
+    return _rest(situation, instance)
+
+
+def _overdue(situation: Situation, instance: InstanceState) -> Batch | None:
+    """Return overdue work that the instance has to take, the first due first."""
+    due = sorted(
+        (shelf.first.due_ns, lane != "single", group)
+        for lane in LANES
+        for group, shelf in enumerate(situation.queue.lane(lane))
+        if shelf and shelf.first.due_ns <= situation.now_ns
+    )
+    own_waits = len(situation.queue.shelf("single", instance.group)) > 0
+    for _, is_bulk, group in due:
+        lane: Lane = "bulk" if is_bulk else "single"
+        own = group == instance.group
+        if own and not is_bulk:
+            return _batch(situation, instance, lane, group, situation.queue.shelf(lane, group).first)
+        if instance.owes_own and own_waits:
+            continue
+        entry = situation.queue.shelf(lane, group).first if own else _to_help(situation, instance, lane, group)
+        if entry is not None:
+            return _batch(situation, instance, lane, group, entry, out_of_turn=True)
+    return None
+
+
+def _of_lane(situation: Situation, instance: InstanceState, lane: Lane) -> Batch | None:
+    shelf = situation.queue.shelf(lane, instance.group)
+    own = shelf.first if shelf else None
+    for group in range(instance.group):
+        entry = _to_help(situation, instance, lane, group)
+        if entry is not None and (own is None or _is_brief(situation, instance, entry, own)):
+            return _batch(situation, instance, lane, group, entry)
+    if own is not None:
+        return _batch(situation, instance, lane, instance.group, own)
+    if _is_kept(situation, instance):
+        return None
+    for group in range(instance.group + 1, len(situation.groups)):
+        entry = _to_help(situation, instance, lane, group)
+        if entry is not None:
+            return _batch(situation, instance, lane, group, entry)
+    return None
+
+
+def _batch(
+    situation: Situation, instance: InstanceState, lane: Lane, group: int, lead: Entry, *, out_of_turn: bool = False
+) -> Batch:
+    shelf = situation.queue.shelf(lane, group)
+    entries = gather_near(
+        shelf,
+        lead,
+        tokens=situation.budget(instance.group),
+        most=situation.share(shelf, instance.group),
+        predict_ns=situation.costs[instance.group].predict_ns,
+    )
+    return Batch(entries, out_of_turn)
+
+
+def _to_help(situation: Situation, instance: InstanceState, lane: Lane, group: int) -> Entry | None:
+    """Return what an instance takes off another group: what would end later there.
+
+    That is what is due first; or, where the others would still be faster with that, what is due last, if so much
+    waits that its turn would come late.
+    """
+    shelf = situation.queue.shelf(lane, group)
+    if not shelf or situation.is_idle(group):
+        return None
+    first, last = shelf.first, shelf.last
+    if situation.now_ns + situation.time_ns(first, instance.group) <= situation.end_ns(first, group):
+        return first
+    if situation.now_ns + situation.time_ns(last, instance.group) <= situation.clear_ns(shelf, group):
+        return last
+    return None
+
+
+def _is_brief(situation: Situation, instance: InstanceState, entry: Entry, own: Entry) -> bool:
+    return situation.time_ns(entry, instance.group) <= _MOST_DELAY * situation.time_ns(own, instance.group)
+
+
+def _is_kept(situation: Situation, instance: InstanceState) -> bool:
+    """Return whether an instance declines longer work: it is the last idle one for texts that are likely to come."""
+    if instance.group == len(situation.groups) - 1:
+        return False
+    if sum(one.idle for one in situation.members(instance.group)) > 1:
+        return False
+    since_ns = situation.now_ns - situation.patience_ns
+    shelves = situation.queue.lane("single")[: instance.group + 1]
+    return any(shelf.latest_ns >= since_ns for shelf in shelves)
+
+
+def _rest(situation: Situation, instance: InstanceState) -> Rest:
+    """Say why nothing was taken although something waits, and when that may be otherwise."""
+    kept = _is_kept(situation, instance)
+    times = []
+    for first, group in _heads(situation):
+        if group > instance.group and kept:
+            times.append(first.due_ns)
+        times.append(round(min(situation.end_ns(first, group), situation.now_ns + situation.patience_ns)))
+    why: Why = "kept for its own class" if kept else "sooner elsewhere"
+    return Rest(why, max(situation.now_ns + 1, min(times)))
+
+
+def _heads(situation: Situation) -> Iterator[tuple[Entry, int]]:
+    for lane in LANES:
+        for group, shelf in enumerate(situation.queue.lane(lane)):
+            if shelf:
+                yield shelf.first, group
