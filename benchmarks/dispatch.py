@@ -17,11 +17,11 @@ from statistics import median
 from typing import Annotated, Any, Final
 
 import typer
+
 from dispatch_sections.arms import Arm, arms_of
 from dispatch_sections.mixes import MIXES, Mix, texts_of
 from dispatch_sections.serving import Question, class_p99_ms, serve
 from dispatch_sections.tables import print_peaks, print_rates, print_real
-
 from pinstripe.configuration import Configuration
 from pinstripe.engines import engine, prepare
 from pinstripe.load import LoadRun, find_peak, judge, new_fine_loop
@@ -95,8 +95,7 @@ def simulated(
     for machine in machines.split(","):
         for mix_name in mixes.split(","):
             for variant_name in variants.split(","):
-                results += _one(machine, mix_name, variant_name, requests, tokens, patience)
-                print_peaks(results[-1:], header=len(results) == 0)
+                results += _one(machine, mix_name, variant_name, requests, (tokens, patience))
     print_peaks(results)
     print_rates(results)
     if output is not None:
@@ -109,12 +108,12 @@ def simulated(
 
 
 def _one(
-    machine: Any, mix_name: str, variant_name: str, requests: int, tokens: int, patience: float
+    machine: Any, mix_name: str, variant_name: str, requests: int, batching: tuple[int, float]
 ) -> list[dict[str, Any]]:
     """Return the best arm of each family, with its latencies at shares of the best uniform arm's highest rate."""
     mix, variant = MIXES[mix_name], _VARIANTS[variant_name]
     peaks: list[tuple[Arm, float]] = []
-    for arm in arms_of(machine, mix.bounds, tokens, patience):
+    for arm in arms_of(machine, mix.bounds, *batching):
         rate = run_simulated(_peak(machine, arm, variant, mix, requests))
         peaks.append((arm, rate or 0.0))
         typer.echo(f"{machine} {mix_name} {variant_name} {arm.label}: {rate or 0.0:.0f}/s", err=True)

@@ -12,6 +12,7 @@ from pinstripe.models import EncodedText, TokenBatch
 __all__ = ["MIXES", "Mix", "pad", "texts_of"]
 
 _VOCABULARY: Final = 20_000
+_QUERIES: Final = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ def _documents(random: np.random.Generator, count: int, most: int) -> NDArray[np
 
 
 def _search(random: np.random.Generator, count: int, most: int) -> NDArray[np.int64]:
-    return np.where(random.random(count) < 0.9, _queries(random, count, most), _documents(random, count, most))
+    return np.where(random.random(count) < _QUERIES, _queries(random, count, most), _documents(random, count, most))
 
 
 def _squad(random: np.random.Generator, count: int, most: int) -> NDArray[np.int64]:

@@ -6,7 +6,6 @@ from typing import Final
 
 from dispatch_sections.arms import Arm
 from dispatch_sections.mixes import pad
-
 from pinstripe.configuration import Arrivals
 from pinstripe.dispatch import Dispatcher, Request, loop_time_ns
 from pinstripe.load import LoadRun, run_closed_loop, run_load, schedule

@@ -30,9 +30,10 @@ def print_rates(results: Iterable[dict[str, Any]]) -> None:
     typer.echo("|---|---|---|---|---|--:|--:|---|")
     for one in results:
         for at in one["rates"]:
+            p99 = _classes(one["bounds"], at["p99_ms"])
             typer.echo(
                 f"| {one['machine']} | {one['variant']} | {one['mix']} | {one['family']} | {one['shape']} | "
-                f"{at['rate']:.0f} ({at['share']:.0%}) | {at['completed']:.0f} | {_classes(one['bounds'], at['p99_ms'])} |"
+                f"{at['rate']:.0f} ({at['share']:.0%}) | {at['completed']:.0f} | {p99} |"
             )
 
 
