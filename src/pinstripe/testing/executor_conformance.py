@@ -1,8 +1,9 @@
 """What holds for every executor. Subclass `ExecutorConformance` in a test module and say how to make one."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from pinstripe.models import TokenBatch
 from pinstripe.pool import Executor
 
 __all__ = ["ExecutorConformance", "closing"]
+
+_Returned = TypeVar("_Returned")
 
 
 @asynccontextmanager
@@ -33,6 +36,10 @@ class ExecutorConformance:
 
     make: Callable[[], AbstractAsyncContextManager[Executor]]
 
+    def run(self, main: Coroutine[Any, Any, _Returned]) -> _Returned:
+        """Run a coroutine; in a subclass perhaps in virtual time."""
+        return asyncio.run(main)
+
     def test_named_instance_runs_the_batch(self) -> None:
         """A batch for an instance is run by that instance."""
 
@@ -41,7 +48,7 @@ class ExecutorConformance:
                 results = [await executor.submit(_batch(2, 8), instance=index) for index in (1, 0, 1)]
                 return [result.instance for result in results]
 
-        assert asyncio.run(ran_on()) == [1, 0, 1]
+        assert self.run(ran_on()) == [1, 0, 1]
 
     def test_more_batches_than_capacity_all_come_back(self) -> None:
         """Batches beyond the capacity wait, and each gets the result of its own texts."""
@@ -55,7 +62,7 @@ class ExecutorConformance:
                 assert all(result.timing.finished_ns <= result.timing.done_ns for result in results)
                 return [len(next(iter(result.outputs.values()))) for result in results]
 
-        assert asyncio.run(rows()) == [1, 5, 2, 4, 3, 6, 1, 2]
+        assert self.run(rows()) == [1, 5, 2, 4, 3, 6, 1, 2]
 
     def test_both_instances_take_part(self) -> None:
         """Without a named instance, work spreads over all."""
@@ -65,7 +72,7 @@ class ExecutorConformance:
                 results = await asyncio.gather(*(executor.submit(_batch(4, 32)) for _ in range(8)))
                 return {result.instance for result in results}
 
-        assert asyncio.run(ran_on()) == {0, 1}
+        assert self.run(ran_on()) == {0, 1}
 
     def test_closed_executor_refuses(self) -> None:
         """After closing, a batch fails at once instead of waiting for ever; closing twice is harmless."""
@@ -77,4 +84,4 @@ class ExecutorConformance:
                 await asyncio.wait_for(executor.submit(_batch(1, 8)), 10)
 
         with pytest.raises(WorkerError, match="closed"):
-            asyncio.run(submit_late())
+            self.run(submit_late())
