@@ -98,6 +98,46 @@ def test_ctrl_c_says_what_is_kept(
     assert not (tmp_path / "out.jsonl").exists()
 
 
+def test_groups_of_instances(embed: Embed, tiny: Path, write_texts: WriteTexts, tmp_path: Path) -> None:
+    """Instances for short and for long texts leave the same rows in the same order, over several chunks."""
+    texts = write_texts(_texts(5_000))
+    common = (tiny, texts, "--engine", "fake", "--json")
+    alike = embed(*common, "-o", "alike.npy", "--instances", "2", "--cores", "1")
+    groups = embed(*common, "-o", "groups.npy", "--groups", "<=16: 1x1, rest: 1x1")
+
+    assert (alike.returncode, groups.returncode) == (0, 0), groups.stderr
+    assert "runs as fake ≤16:1x1 rest:1x1" in groups.stderr
+    assert json.loads(groups.stdout)["instances"] == 2
+    assert np.array_equal(np.load(tmp_path / "groups.npy"), np.load(tmp_path / "alike.npy"))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--groups", "<=16: 1x1, 32-64: 1x1, rest: 1x1"), "--groups: lengths 17 to 31 belong to no group"),
+        (("--groups", "<=16: 1x1, rest: 1x4096"), "(4097 cores in all): there"),
+        (("--groups", "rest: 1x1", "--instances", "2"), "groups say how many instances there are"),
+    ],
+)
+def test_groups_that_cannot_be(
+    embed: Embed, tiny: Path, write_texts: WriteTexts, words: tuple[str, ...], said: str
+) -> None:
+    """Gaps, more cores than there are, and numbers beside groups: one line, and nothing is begun."""
+    result = embed(tiny, write_texts(TEXTS), "-o", "out.npy", "--engine", "fake", *words)
+
+    assert result.returncode == 2
+    assert said in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_plan_says_the_groups(embed: Embed, plan: Plan, write_texts: WriteTexts) -> None:
+    """Groups beside a plan are refused, as all is that it says."""
+    result = embed(plan(), write_texts(TEXTS), "-o", "out.npy", "--groups", "rest: 1x1")
+
+    assert result.returncode == 2
+    assert "is a plan and says how the model runs" in result.stderr
+
+
 BAD = ["good", b"{bad", {"txt": 1}, "", "also good", b'{"text": "\\ud800"}', {"text": "q", "text_pair": "p"}, "end"]
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pinstripe.configuration import BatchRule, Configuration, read_plan
+from pinstripe.configuration import BatchRule, Configuration, DispatchRule, InstanceGroup, read_plan
 from pinstripe.errors import ConfigurationError
 from pinstripe.models import Overrides
 
@@ -72,6 +72,58 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path, change: tuple[str, str]
     """A slip of the hand is said, with the place, and nothing is guessed."""
     with pytest.raises(ConfigurationError, match=message):
         _read(tmp_path, WHOLE.replace(*change))
+
+
+GROUPED = """
+model = "org/model"
+
+[configuration]
+engine = "openvino"
+
+[[configuration.groups]]
+max_tokens = 32
+instances = 2
+cores = 1
+
+[[configuration.groups]]
+instances = 1
+cores = 8
+
+[dispatch]
+policy = "fifo"
+patience_ms = 50
+"""
+
+
+def test_groups_are_read(tmp_path: Path) -> None:
+    """Groups of instances in their order, and how work is given to them."""
+    (tmp_path / "plan.toml").write_text(GROUPED)
+    plan = read_plan(tmp_path / "plan.toml")
+
+    assert plan.configuration.groups == (
+        InstanceGroup(instances=2, cores=1, max_tokens=32),
+        InstanceGroup(instances=1, cores=8),
+    )
+    assert plan.configuration.instances == 3
+    assert plan.dispatch == DispatchRule(policy="fifo", patience_ms=50)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("max_tokens = 32\n", ""), "lengths above 0 belong to group 1, which has no max_tokens, and to group 2"),
+        (("cores = 8", "cores = 8\nmax_tokens = 20"), "group 2 ends at 20 tokens, and group 1 ends at 32"),
+        (("cores = 8", "cores = 8\nmax_tokens = 64"), "lengths above 64 belong to no group"),
+        (("cores = 8", ""), r"missing required field `cores` - at `\$.configuration.groups"),
+        (("cores = 8", "cores = 8\nmin_tokens = 1"), "unknown field `min_tokens`"),
+        (('engine = "openvino"', 'engine = "openvino"\ncores = 4'), "leave out instances and cores"),
+        (('policy = "fifo"', 'policy = "lifo"'), r"Invalid enum value 'lifo' - at `\$.dispatch.policy`"),
+    ],
+)
+def test_groups_that_cannot_be(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    """Gaps, a wrong order and slips are said, with the place."""
+    with pytest.raises(ConfigurationError, match=message):
+        _read(tmp_path, GROUPED.replace(*change))
 
 
 def test_files_that_are_no_plan(tmp_path: Path) -> None:

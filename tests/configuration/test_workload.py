@@ -5,10 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from pinstripe.configuration import BatchRule, TextSet, Workload
+from pinstripe.configuration import Arrivals, BatchRule, DispatchRule, TextSet, Trace, Workload
 from pinstripe.errors import ConfigurationError
 
 TEXTS = TextSet(file="data/a.jsonl", sha256="00", texts=3, token_budget=4096)
+AS_THEY_COME = TextSet(file="data/a.jsonl", sha256="00", texts=3, order="arrival")
+RATE = Arrivals(rate_per_s=50)
+RULE = DispatchRule(policy="fifo")
 
 
 @pytest.mark.parametrize(
@@ -21,12 +24,22 @@ TEXTS = TextSet(file="data/a.jsonl", sha256="00", texts=3, token_budget=4096)
         ({"batch": 0, "texts": TEXTS}, "batch 0 is out of range"),
         ({"batch": 4097, "sequence_tokens": 8}, "batch 4097 is out of range"),
         ({"batch": 1, "sequence_tokens": 1}, "length 1 is out of range"),
+        ({"batch": 1, "sequence_tokens": 8, "arrivals": RATE}, "arrivals go with the server scenario"),
+        ({"batch": 1, "sequence_tokens": 8, "dispatch": RULE}, "a dispatch rule goes with server and multi-stream"),
+        ({"scenario": "server", "sequence_tokens": 8, "dispatch": RULE}, "arrivals go with the server scenario"),
+        ({"scenario": "server", "sequence_tokens": 8, "arrivals": RATE}, "a dispatch rule goes with server"),
+        (
+            {"scenario": "server", "sequence_tokens": 8, "arrivals": RATE, "dispatch": RULE, "batch": 1},
+            "batch 1 says nothing of the server scenario",
+        ),
+        ({"scenario": "server", "texts": TEXTS, "arrivals": RATE, "dispatch": RULE}, "leave order and budget"),
+        ({"scenario": "multi-stream", "sequence_tokens": 8, "dispatch": RULE}, "name a batch size"),
     ],
 )
 def test_what_makes_no_sense_is_refused(fields: dict[str, Any], says: str) -> None:
     """A workload has one shape or texts, never both or neither, and numbers in their ranges."""
     with pytest.raises(ConfigurationError, match=says):
-        Workload(scenario="offline", **fields)
+        Workload(**{"scenario": "offline", **fields})
 
 
 def test_texts_need_a_text_and_a_positive_budget() -> None:
@@ -61,3 +74,57 @@ def test_one_shape_has_no_rule_and_texts_no_shard() -> None:
         _ = Workload(scenario="offline", batch=2, sequence_tokens=16).rule
     with pytest.raises(ConfigurationError):
         Workload(scenario="offline", texts=TEXTS, batch=2).shard(1)
+
+
+def test_policies_under_the_same_arrivals_are_one_subject() -> None:
+    """They are compared with each other, whatever the file's name; other rates, and other traces, are not."""
+    fifo = Workload(scenario="server", texts=AS_THEY_COME, arrivals=RATE, dispatch=RULE)
+    smart = Workload(
+        scenario="server",
+        texts=msgspec.structs.replace(AS_THEY_COME, file="b.jsonl"),
+        arrivals=RATE,
+        dispatch=DispatchRule(tokens=256, patience_ms=100),
+    )
+    faster = msgspec.structs.replace(fifo, arrivals=Arrivals(rate_per_s=60))
+    traces = [
+        msgspec.structs.replace(
+            fifo, arrivals=Arrivals(process="trace", trace=Trace(file="t.txt", sha256=digest, requests=1))
+        )
+        for digest in ("1", "2")
+    ]
+
+    assert fifo.subject == smart.subject
+    assert fifo.label == "server, poisson 50/s, a.jsonl (3 texts), fifo"
+    assert smart.label == "server, poisson 50/s, b.jsonl (3 texts), smart, 256 tokens a core, patience 100 ms"
+    assert faster.subject != fifo.subject
+    assert traces[0].title == traces[1].title == "server, trace t.txt, a.jsonl (3 texts)"
+    assert traces[0].subject != traces[1].subject
+
+
+def test_queries_and_clients_are_named_in_tables() -> None:
+    """The names of multi-stream and of a closed loop say how many texts are asked for at a time."""
+    queries = Workload(scenario="multi-stream", texts=AS_THEY_COME, batch=8, dispatch=RULE)
+    clients = Workload(
+        scenario="server", sequence_tokens=16, arrivals=Arrivals(process="closed", clients=2, texts=4), dispatch=RULE
+    )
+
+    assert queries.label == "multi-stream, queries of 8, a.jsonl (3 texts), fifo"
+    assert clients.label == "server, closed 2 clients of 4 texts, 16 tokens, fifo"
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({}, "need a rate"),
+        ({"rate_per_s": 0}, "a rate of 0 requests a second is out of range"),
+        ({"rate_per_s": 5, "p99_ms": 5}, "leave it or the rate out"),
+        ({"process": "closed", "clients": 1, "p99_ms": 5}, "leave it or the rate out"),
+        ({"p99_ms": 0}, "a p99 of 0 ms is out of range"),
+        ({"process": "closed"}, "a number of clients goes with a closed loop"),
+        ({"process": "trace"}, "a file of times goes with trace arrivals"),
+    ],
+)
+def test_arrivals_that_make_no_sense_are_refused(fields: dict[str, Any], says: str) -> None:
+    """One of a rate, a bound to find it by, a trace, or clients."""
+    with pytest.raises(ConfigurationError, match=says):
+        Arrivals(**fields)

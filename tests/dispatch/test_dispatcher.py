@@ -115,11 +115,13 @@ def test_cancelled_requests_do_not_run() -> None:
 
     async def main(dispatcher: Dispatcher, _: _Watched) -> int:
         loop = asyncio.get_running_loop()
-        tasks = [loop.create_task(dispatcher.request(Request((_row(200),), loop_time_ns()))) for _ in range(3)]
+        first = loop.create_task(dispatcher.request(Request((_row(200),), loop_time_ns())))
         await asyncio.sleep(0.001)
-        for task in tasks[1:]:
+        others = [loop.create_task(dispatcher.request(Request((_row(200),), loop_time_ns()))) for _ in range(3)]
+        await asyncio.sleep(0.001)
+        for task in others:
             task.cancel()
-        await asyncio.wait(tasks)
+        await asyncio.wait([first, *others])
         return dispatcher.waiting
 
     waiting, executor = _run(main, groups=(InstanceGroup(instances=1, cores=1),))

@@ -94,6 +94,11 @@ NO_NODE = "hwloc-offline-cpu0-node0"  # CPUs 4-20; the odd ones on node 1, the e
         (CGROUP, Wish(instances=2, strategy="scatter"), [(0, 1), (4, 5)], [(0,), (1,)]),
         (INTERLEAVED, Wish(instances=4), [numbered(first, 10, 4) for first in range(4)], [(0,), (1,), (2,), (3,)]),
         (FAKE, Wish(instances=2), [(0,), (1,)], [(0,), (0, 2)]),
+        (X7550, Wish(sizes=(1, 8, 16)), [(3,), numbered(1, 8, 4), numbered(0, 16, 2)], [(3,), (2,), (0,)]),
+        (OPTERON, Wish(sizes=(1, 2)), [(5,), (2, 3)], [(2,), (1,)]),
+        (CGROUP, Wish(sizes=(2, 3)), [(4, 5), (0, 1, 2)], [(1,), (0,)]),
+        (HYBRID, Wish(sizes=(1, 3)), [(6,), (0, 2, 4)], [(0,), (0,)]),
+        (SPARSE, Wish(sizes=(4, 12)), [numbered(12, 4), numbered(0, 12)], [(2,), (0, 1)]),
         (NO_NODE, Wish(instances=2), [numbered(5, 8, 2), numbered(4, 8, 2)], [(1,), (1,)]),
     ],
 )

@@ -91,6 +91,14 @@ WISHES = st.builds(
     core_kind=st.sampled_from(["performance", "all", "efficiency"]),
     reserve=st.integers(0, 2),
 )
+SIZED = st.builds(
+    Wish,
+    sizes=st.lists(st.integers(1, 5), min_size=1, max_size=5).map(tuple),
+    strategy=st.sampled_from(["close", "scatter", "l3", "node"]),
+    smt=st.sampled_from(["one", "all"]),
+    core_kind=st.sampled_from(["performance", "all", "efficiency"]),
+    reserve=st.integers(0, 2),
+)
 
 
 def attempt(machine: Machine, wish: Wish) -> Placement | None:
@@ -129,7 +137,7 @@ def node_sizes(cores: list[Core]) -> list[int]:
 
 
 @PATIENT
-@given(machines(), WISHES)
+@given(machines(), st.one_of(WISHES, SIZED))
 def test_every_allowed_core_is_used_idle_or_reserved(machine: Machine, wish: Wish) -> None:
     """Instances are disjoint and usable, and with what is idle and reserved they make up the allowed CPUs."""
     placement = granted(machine, wish)
@@ -233,7 +241,7 @@ def test_only_what_is_impossible_is_refused(machine: Machine, wish: Wish) -> Non
 
 
 @PATIENT
-@given(machines(), WISHES, st.sampled_from(["l3", "node"]))
+@given(machines(), st.one_of(WISHES, SIZED), st.sampled_from(["l3", "node"]))
 def test_strategies_keep_their_word(machine: Machine, wish: Wish, strategy: str) -> None:
     """With l3 an instance has one level-3 group; with node it is alone on one node."""
     placement = granted(machine, msgspec.structs.replace(wish, strategy=strategy))
@@ -258,7 +266,7 @@ def test_scatter_is_fair_to_nodes(machine: Machine, wish: Wish) -> None:
 
 
 @PATIENT
-@given(machines(), WISHES)
+@given(machines(), st.one_of(WISHES, SIZED))
 def test_memory_nodes_can_give_memory(machine: Machine, wish: Wish) -> None:
     """Memory comes from allowed nodes that have some: the instance's own where they do."""
     placement = granted(machine, wish)
@@ -273,11 +281,89 @@ def test_memory_nodes_can_give_memory(machine: Machine, wish: Wish) -> None:
 
 
 @PATIENT
-@given(machines(), WISHES)
+@given(machines(), st.one_of(WISHES, SIZED))
 def test_the_same_wish_gives_the_same_placement(machine: Machine, wish: Wish) -> None:
     """A machine that went through a file is placed on like the original."""
     copy = msgspec.json.decode(msgspec.json.encode(machine), type=Machine)
     assert attempt(copy, wish) == attempt(machine, wish)
+
+
+def most_held(sizes: list[int], instances: tuple[int, ...], *, alone: bool) -> int:
+    """Return how many of the instances find room within groups of these sizes, by trying every way."""
+    if not instances:
+        return 0
+    first, *others = instances
+    best = most_held(sizes, tuple(others), alone=alone)
+    for index, size in enumerate(sizes):
+        if size >= first:
+            left = [*sizes[:index], 0 if alone else size - first, *sizes[index + 1 :]]
+            best = max(best, 1 + most_held(left, tuple(others), alone=alone))
+    return best
+
+
+def group_sizes(cores: list[Core], strategy: str) -> list[int]:
+    """Return the number of cores of each node or, for l3, of each cache in it (of the node's rest, where unknown)."""
+    if strategy != "l3":
+        return node_sizes(cores)
+    return list(Counter((core.node, core.l3) for core in cores).values())
+
+
+@PATIENT
+@given(machines(), SIZED)
+def test_sizes_are_as_wished(machine: Machine, wish: Wish) -> None:
+    """Each instance has the number of cores that is named for it, of the wished kind, with the wished threads."""
+    placement = granted(machine, wish)
+    free = set(machine.allowed) - set(machine.isolated)
+    assert len(placement.instances) == len(wish.sizes)
+    for size, instance in zip(wish.sizes, placement.instances, strict=True):
+        members = cores_of(machine, instance)
+        offered = [sorted(free & set(core.cpus)) for core in members]
+        expected = [cpu for cpus in offered for cpu in (cpus if wish.smt == "all" else cpus[:1])]
+        assert len(members) == size
+        assert all(wish.core_kind in {"all", core.kind} for core in members)
+        assert list(instance.cpus) == sorted(expected)
+    threads = sum(len(instance.cpus) for instance in placement.instances)
+    assert threads <= (math.inf if machine.cpu_quota is None else max(1, math.floor(machine.cpu_quota)))
+
+
+@PATIENT
+@given(machines(), SIZED)
+def test_as_few_of_several_sizes_cross_as_can_be(machine: Machine, wish: Wish) -> None:
+    """No way to deal instances out over nodes lets more of them stay within one; those that do not are said."""
+    wish = msgspec.structs.replace(wish, strategy="scatter" if wish.strategy in {"node", "l3"} else wish.strategy)
+    placement = granted(machine, wish)
+    homes = [{core.node for core in cores_of(machine, instance)} for instance in placement.instances]
+    sizes = node_sizes(usable_cores(machine, wish, placement.reserved))
+    crossing = sum(len(home) > 1 for home in homes)
+    assert len(homes) - crossing == most_held(sizes, wish.sizes, alone=False)
+    assert len([warning for warning in placement.warnings if "crosses nodes" in warning]) == crossing
+
+
+@PATIENT
+@given(machines(), SIZED)
+def test_only_sizes_that_cannot_be_had_are_refused(machine: Machine, wish: Wish) -> None:
+    """Close and scatter refuse what needs more cores than there are, the others what no way of dealing out holds."""
+    machine = msgspec.structs.replace(machine, cpu_quota=None)
+    wish = msgspec.structs.replace(wish, reserve=0)
+    cores = usable_cores(machine, wish, ())
+    possible = sum(wish.sizes) <= len(cores)
+    if wish.strategy in {"l3", "node"}:
+        held = most_held(group_sizes(cores, wish.strategy), wish.sizes, alone=wish.strategy == "node")
+        possible = held == len(wish.sizes)
+    assert (attempt(machine, wish) is not None) == possible
+
+
+@PATIENT
+@given(machines(), WISHES)
+def test_equal_sizes_are_placed_as_equal_instances(machine: Machine, wish: Wish) -> None:
+    """To name a size several times is to name a number of instances of that size."""
+    count, size = wish.instances or 2, wish.cores or 1
+    strategy = "close" if wish.strategy == "node" else wish.strategy
+    equal = msgspec.structs.replace(wish, instances=count, cores=size, strategy=strategy)
+    placement = granted(machine, equal)
+    assume(not any("crosses" in warning for warning in placement.warnings))
+    sized = msgspec.structs.replace(equal, instances=None, cores=None, sizes=(size,) * count)
+    assert place(machine, sized).instances == placement.instances
 
 
 @PATIENT

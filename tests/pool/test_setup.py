@@ -2,13 +2,13 @@
 
 import pytest
 
-from pinstripe.configuration import Configuration
+from pinstripe.configuration import Configuration, InstanceGroup
 from pinstripe.engines import Artefact
 from pinstripe.errors import EngineError, KnobError, PlacementError, UsageError
 from pinstripe.knobs import Host
 from pinstripe.pool import set_up
 from pinstripe.testing.fake_engine import fake_network
-from pinstripe.testing.machines import container_2cpu
+from pinstripe.testing.machines import c5_metal, container_2cpu
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,40 @@ def test_what_is_impossible_is_said_before_a_file_is_made(
 
     with pytest.raises(error):
         set_up(configuration, container_2cpu(), fake_network(), prepare)
+
+
+GROUPS = (
+    InstanceGroup(instances=2, cores=1, max_tokens=32),
+    InstanceGroup(instances=1, cores=4, max_tokens=128),
+    InstanceGroup(instances=1, cores=24),
+)
+
+
+@pytest.mark.parametrize("pin", ["cores", "none"])
+def test_groups_have_instances_of_their_sizes(pin: str) -> None:
+    """Each worker has as many threads as its group says, in the order of the groups, with the same knobs as any."""
+    nothing = Artefact(format="none", path="", origin="model")
+    configuration = Configuration(engine="fake", groups=GROUPS, pin=pin)  # type: ignore[arg-type]
+    setup = set_up(configuration, c5_metal(), fake_network(), lambda _: nothing)
+
+    assert [spec.load.threads for spec in setup.specs] == [1, 1, 4, 24]
+    assert (setup.configuration.instances, setup.configuration.cores) == (4, None)
+    assert setup.configuration.groups == GROUPS
+    if pin == "cores":
+        cpus = [cpu for spec in setup.specs for cpu in spec.cpus or ()]
+        assert len(set(cpus)) == len(cpus) == 30
+        assert setup.specs[3].cpus == tuple(range(24))
+        assert {spec.knobs["smt"] for spec in setup.specs} == {"one"}
+
+
+def test_groups_that_need_more_than_there_is() -> None:
+    """The message says what they need, and how many cores there are."""
+    configuration = Configuration(engine="fake", groups=GROUPS)
+
+    with pytest.raises(
+        PlacementError, match=r"1 instance of 24 cores \(30 cores in all\): there are 4 usable .*2 threads"
+    ):
+        set_up(configuration, container_2cpu(), fake_network(), lambda _: pytest.fail("a file was made first"))
 
 
 def test_knobs_reach_the_workers() -> None:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from pinstripe.api.opening import Opening, Prepared
 from pinstripe.api.stopping import run_stoppable
-from pinstripe.api.text_batch import Batch, TextBatch, batch_texts, prefetched, run_batches
+from pinstripe.api.text_batch import IN_FLIGHT_OF_GROUPS, Batch, TextBatch, batch_texts, prefetched, run_batches
 from pinstripe.api.wanted import Wanted
 from pinstripe.configuration import BatchRule, Configuration
+from pinstripe.dispatch import Dispatcher
 from pinstripe.engines import Artefact, Precision
 from pinstripe.errors import BadTextError, StartError, UsageError, WorkerError
 from pinstripe.models import (
@@ -44,7 +45,7 @@ class AsyncModel:
     Attributes:
         network: The model.
         configuration: How it runs, with everything filled in.
-        batching: How texts are put into batches.
+        batching: How texts are put into batches: a rule for each group of instances, or one without groups.
         notes: What was decided on the way, and what was not taken, a sentence each.
         artefact: The file that the engine loaded.
         answers: Makes answers of a batch's results; see `make_answers`.
@@ -52,7 +53,7 @@ class AsyncModel:
 
     network: Network
     configuration: Configuration
-    batching: BatchRule
+    batching: tuple[BatchRule, ...]
     notes: tuple[str, ...]
     artefact: Artefact
     answers: Answers
@@ -62,6 +63,7 @@ class AsyncModel:
         self._prepare = prepare
         self._opened = False
         self._pool: Pool | None = None
+        self._dispatcher: Dispatcher | None = None
 
     async def open(self) -> None:
         """Find the model, start the instances and wait until they are ready.
@@ -91,9 +93,13 @@ class AsyncModel:
             await asyncio.wait([loading])
             raise
         self._pool = pool
+        if len(groups := self.configuration.groups) > 1:
+            self._dispatcher = Dispatcher(pool, pad=self._tokenizer.pad, rule=prepared.dispatch, groups=groups)
 
     async def close(self) -> None:
         """Stop the instances; calls that still wait fail. Idempotent."""
+        if self._dispatcher is not None:
+            await self._dispatcher.close()
         if self._pool is not None:
             await self._pool.close()
 
@@ -187,6 +193,7 @@ class AsyncModel:
             self._tokenizer,
             texts,
             self.batching,
+            self.configuration.groups,
             prompt=prompt,
             truncate=self._truncate,
             offsets=offsets,
@@ -203,7 +210,11 @@ class AsyncModel:
         Raises:
             WorkerError: A batch could not be run, or the model is not open.
         """
-        await run_batches(self._check_open(), batches, on_result)
+        pool = self._check_open()
+        if self._dispatcher is None:
+            await run_batches(pool, batches, on_result)
+        else:
+            await run_batches(self._dispatcher, batches, on_result, in_flight=IN_FLIGHT_OF_GROUPS)
 
     async def evidence(self) -> list[InstanceEvidence]:
         """Return what took effect in each instance; see `Pool.evidence`.
@@ -237,12 +248,11 @@ class AsyncModel:
         prompt: str | None,
     ) -> None:
         self._tokenizer.encode([], prompt=prompt)  # an unknown prompt is said even if there is no text
-        # By characters, which are known before tokens are, so that each part holds texts of near-equal length.
-        order = np.argsort([-_characters(text) for text in texts], kind="stable")
-        starts = iter(range(0, len(texts), _PART_TEXTS))
+        parts = self._parts(texts)
+        upcoming = iter(parts)
 
         def make(indices: NDArray[np.intp]) -> list[TextBatch]:
-            last = indices[-1] == order[-1]
+            last = indices is parts[-1]
             try:
                 batches = self.batch_texts([texts[index] for index in indices], prompt=prompt, last=last)
             except BadTextError as error:
@@ -250,10 +260,19 @@ class AsyncModel:
             return [TextBatch(indices[batch.indices], batch.rows, batch.tokens) for batch in batches]
 
         async def next_part() -> list[TextBatch] | None:
-            start = next(starts, None)
-            return None if start is None else await asyncio.to_thread(make, order[start : start + _PART_TEXTS])
+            part = next(upcoming, None)
+            return None if part is None else await asyncio.to_thread(make, part)
 
         await self.run(prefetched(next_part), on_result)
+
+    def _parts(self, texts: Sequence[Text]) -> list[NDArray[np.intp]]:
+        """Return which texts are tokenized at a time: those of near-equal length or, with groups, a cut through all."""
+        # By characters, which are known before tokens are.
+        order = np.argsort([-_characters(text) for text in texts], kind="stable")
+        count = -(-len(texts) // _PART_TEXTS)
+        if self._dispatcher is None:
+            return [order[number * _PART_TEXTS :][:_PART_TEXTS] for number in range(count)]
+        return [order[number::count] for number in range(count)]
 
 
 def _characters(text: Text) -> int:

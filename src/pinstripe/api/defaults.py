@@ -63,6 +63,8 @@ def default_configuration(
     """
     chosen, notes = (wanted.engine, ()) if wanted.engine else _usable_engine(prepare, wanted)
     instances = wanted.instances
+    if wanted.groups:
+        return _configuration(wanted, chosen), notes
     if instances is None and wanted.cores is None:
         instances, remark = _instances(machine, network, memory_bytes)
         notes += remark

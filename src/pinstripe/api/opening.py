@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 from pinstripe.api.artefacts import artefact_finder
 from pinstripe.api.defaults import default_configuration
 from pinstripe.api.wanted import Wanted
-from pinstripe.configuration import BatchRule, Configuration, Plan, read_plan
+from pinstripe.configuration import BatchRule, Configuration, DispatchRule, Plan, read_plan
 from pinstripe.engines import Artefact
 from pinstripe.errors import UsageError
 from pinstripe.machine import Machine, read_machine, read_memory
@@ -37,14 +38,16 @@ class Prepared:
     Attributes:
         network: The model.
         setup: How its instances are started.
-        batching: How texts are put into batches.
+        batching: How texts are put into batches: a rule for each group of instances, or one without groups.
+        dispatch: How batches are given to groups of instances.
         notes: What was decided on the way, and what was not taken, a sentence each.
         truncate: Whether texts that are too long are cut; else they are errors.
     """
 
     network: Network
     setup: Setup
-    batching: BatchRule
+    batching: tuple[BatchRule, ...]
+    dispatch: DispatchRule
     notes: tuple[str, ...]
     truncate: bool
 
@@ -66,7 +69,7 @@ class Opening:
         wanted: What was said of how it runs.
         configuration: Everything about how it runs, instead.
         batching: How texts are put into batches; None for what the plan says, else sorted batches of up to 1024 tokens
-            for each core of an instance.
+            for each core of an instance; with groups, of one whose class they are in.
         revision: Revision of a hub model.
         overrides: What the user says of the model against its files.
         truncate: See `Prepared`.
@@ -91,14 +94,17 @@ class Opening:
         """
         if self.model.endswith(_PLAN_SUFFIX):
             plan = self._plan()
-            model, batching = self._path_in(plan.model), self.batching or plan.batching
-            return self._prepared(model, plan.revision, plan.overrides, batching, choose=self._as_in(plan), stop=stop)
+            rules = (self.batching or plan.batching, plan.dispatch)
+            model = self._path_in(plan.model)
+            return self._prepared(model, plan.revision, plan.overrides, rules, choose=self._as_in(plan), stop=stop)
         if self.configuration is not None and self.wanted != _NOTHING_SAID:
             raise UsageError(
                 "a configuration says engine, precision, instances and cores; leave these out, or leave it out"
             )
         overrides = self.overrides or Overrides()
-        return self._prepared(self.model, self.revision, overrides, self.batching, choose=self._choose, stop=stop)
+        return self._prepared(
+            self.model, self.revision, overrides, (self.batching, None), choose=self._choose, stop=stop
+        )
 
     def _plan(self) -> Plan:
         others = (self.configuration, self.revision, self.overrides)
@@ -134,7 +140,7 @@ class Opening:
         model: str,
         revision: str | None,
         overrides: Overrides,
-        batching: BatchRule | None,
+        rules: tuple[BatchRule | None, DispatchRule | None],
         *,
         choose: "Chooser",
         stop: threading.Event | None,
@@ -145,9 +151,23 @@ class Opening:
         configuration, notes = choose(machine, network, make)
         setup = set_up(configuration, machine, network, make)
         warnings = setup.placement.warnings if setup.placement else ()
-        threads = max(spec.load.threads or 1 for spec in setup.specs)
-        rule = batching or BatchRule(tokens=_TOKENS_A_CORE * threads)
-        return Prepared(network, setup, rule, (*notes, *warnings), self.truncate)
+        batching, dispatch = rules
+        return Prepared(
+            network=network,
+            setup=setup,
+            batching=_batching(setup, batching),
+            dispatch=dispatch or DispatchRule(),
+            notes=(*notes, *warnings),
+            truncate=self.truncate,
+        )
+
+
+def _batching(setup: Setup, said: BatchRule | None) -> tuple[BatchRule, ...]:
+    """Return the rule of each group of instances; they are numbered in the order of the groups."""
+    threads = iter([spec.load.threads or 1 for spec in setup.specs])
+    counts = [group.instances for group in setup.configuration.groups] or [setup.configuration.instances]
+    most = [max(islice(threads, count)) for count in counts]
+    return tuple(said or BatchRule(tokens=_TOKENS_A_CORE * number) for number in most)
 
 
 Chooser = Callable[[Machine, Network, Callable[[Configuration], Artefact]], tuple[Configuration, tuple[str, ...]]]

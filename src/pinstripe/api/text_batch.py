@@ -9,17 +9,19 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pinstripe.configuration import BatchRule
+from pinstripe.configuration import BatchRule, InstanceGroup, group_of
 from pinstripe.dispatch import make_batches
 from pinstripe.models import EncodedText, Text, TokenBatch, Tokenizer
 from pinstripe.pool import BatchResult, Executor
 
-__all__ = ["Batch", "TextBatch", "batch_texts", "prefetched", "run_batches"]
+__all__ = ["IN_FLIGHT", "IN_FLIGHT_OF_GROUPS", "Batch", "TextBatch", "batch_texts", "prefetched", "run_batches"]
 
 T = TypeVar("T")
 
-_IN_FLIGHT: Final = 2
+IN_FLIGHT: Final = 2
 """Batches for each instance at a time: one runs, one waits, so that no instance waits for the parent."""
+IN_FLIGHT_OF_GROUPS: Final = 8
+"""The same where instances choose among batches by their length: some of each class should wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,8 @@ Batch = TypeVar("Batch", bound=TextBatch)
 def batch_texts(
     tokenizer: Tokenizer,
     texts: Sequence[Text],
-    rule: BatchRule,
+    rules: Sequence[BatchRule],
+    groups: Sequence[InstanceGroup] = (),
     *,
     prompt: str | None = None,
     truncate: bool = True,
@@ -55,7 +58,8 @@ def batch_texts(
     Args:
         tokenizer: The model's.
         texts: Texts or pairs of texts.
-        rule: How to batch.
+        rules: How to batch: the texts of each group's class by a rule of its own, or all by one.
+        groups: The groups of instances whose classes are kept apart; none for one class of all lengths.
         prompt: See `Tokenizer.encode`.
         truncate: See `Tokenizer.encode`.
         offsets: See `Tokenizer.encode`.
@@ -66,10 +70,29 @@ def batch_texts(
     """
     rows, owners = tokenizer.encode_windows(texts, prompt=prompt, truncate=truncate, offsets=offsets)
     batches = []
-    for places in make_batches([len(row) for row in rows], rule, last_for=last_for):
+    for places in _class_batches([len(row) for row in rows], rules, groups, last_for):
         members = [rows[place] for place in places]
         batches.append(TextBatch(owners[places], members, tokenizer.pad(members)))
     return batches
+
+
+def _class_batches(
+    lengths: Sequence[int], rules: Sequence[BatchRule], groups: Sequence[InstanceGroup], last_for: int | None
+) -> list[NDArray[np.intp]]:
+    """Return the batches of all classes, in an order in which all classes come to their end together."""
+    if not groups:
+        return make_batches(lengths, rules[0], last_for=last_for)
+    given = np.asarray(lengths, dtype=np.int64)
+    classes = np.array([group_of(groups, length) for length in lengths], dtype=np.int64)
+    due: list[tuple[float, NDArray[np.intp]]] = []
+    for number, rule in enumerate(rules):
+        (members,) = np.nonzero(classes == number)
+        total = given[members].sum()
+        before = 0
+        for batch in make_batches(given[members], rule, last_for=last_for):
+            due.append((before / total, members[batch]))
+            before += given[members[batch]].sum()
+    return [batch for _, batch in sorted(due, key=lambda one: one[0])]
 
 
 async def prefetched(next_part: Callable[[], Awaitable[list[T] | None]]) -> AsyncGenerator[T]:
@@ -93,6 +116,8 @@ async def run_batches(
     executor: Executor,
     batches: AsyncGenerator[Batch],
     on_result: Callable[[Batch, BatchResult], Awaitable[None]],
+    *,
+    in_flight: int = IN_FLIGHT,
 ) -> None:
     """Keep an executor busy until there are no more batches.
 
@@ -100,6 +125,7 @@ async def run_batches(
         executor: Runs them; whichever of its instances is free takes the next.
         batches: In the order in which they should begin.
         on_result: Gets each batch's result, in the order in which they end.
+        in_flight: Batches that it is given for each instance at a time.
 
     Raises:
         WorkerError: A batch could not be run; the others are given up.
@@ -115,7 +141,7 @@ async def run_batches(
             await on_result(batch, await executor.submit(batch.tokens))
 
     async with aclosing(batches):
-        lanes = [asyncio.ensure_future(lane()) for _ in range(_IN_FLIGHT * executor.capacity)]
+        lanes = [asyncio.ensure_future(lane()) for _ in range(in_flight * executor.capacity)]
         try:
             await asyncio.gather(*lanes)
         finally:

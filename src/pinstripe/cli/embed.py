@@ -11,6 +11,7 @@ import typer
 
 from pinstripe.cli.console import print_json, standard_error
 from pinstripe.cli.engine_options import CalibrationOption, PythonOption, read_wanted
+from pinstripe.cli.group_options import GroupsOption, read_groups
 from pinstripe.cli.knob_options import KnobOption
 from pinstripe.cli.model_options import OverrideOption, Revision, read_overrides
 from pinstripe.cli.options import Json, choice
@@ -52,6 +53,7 @@ def embed(
     cores: Annotated[
         int | None, typer.Option(min=1, help="Physical cores of each instance.", show_default="an equal share")
     ] = None,
+    groups: GroupsOption = None,
     token_budget: Annotated[
         int | None,
         typer.Option(min=1, max=1 << 24, help="Most tokens in a batch, padding included.", show_default="1024 a core"),
@@ -107,6 +109,7 @@ def embed(
             pythons=python or [],
             instances=instances,
             cores=cores,
+            groups=read_groups(groups) if groups is not None else (),
         ),
         batching=BatchRule(tokens=token_budget) if token_budget else None,
         revision=revision,

@@ -12,6 +12,7 @@ from pinstripe.errors import UsageError
 
 if TYPE_CHECKING:
     from pinstripe.api import Wanted
+    from pinstripe.configuration import InstanceGroup
     from pinstripe.engines import OptionValue, Precision
 
 __all__ = [
@@ -140,6 +141,7 @@ def read_wanted(
     file: str | None = None,
     instances: int | None = None,
     cores: int | None = None,
+    groups: "tuple[InstanceGroup, ...]" = (),
     also: Collection[str] = (),
 ) -> "Wanted":
     """Return what the options of a command with one configuration say; `also` are engines that run besides.
@@ -165,6 +167,7 @@ def read_wanted(
         precision=choice(precision, Precision, "--precision"),
         instances=instances,
         cores=cores,
+        groups=groups,
         file=file,
         calibration=calibration,
         python=next(iter(interpreters.values()), None) if engine is None else python_of(engine, interpreters),

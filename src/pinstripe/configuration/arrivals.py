@@ -1,5 +1,6 @@
 """When requests arrive."""
 
+from pathlib import PurePath
 from typing import Literal
 
 import msgspec
@@ -12,6 +13,7 @@ Process = Literal["poisson", "constant", "trace", "closed"]
 _MOST_PER_S = 1e6
 _MOST_CLIENTS = 100_000
 _MOST_TEXTS = 4096
+_HOUR_MS = 3_600_000
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,6 +41,8 @@ class Arrivals(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         seed: Of the random times of `poisson`.
         trace: The times; with `trace` only.
         clients: Number of clients, 1 to 100,000; with `closed` only.
+        p99_ms: In place of a rate: the rate is the highest at which the 99th percentile of the latency is at most this,
+            above 0 to an hour. With `poisson` and `constant` only.
         texts: Texts in each request, 1 to 4096.
     """
 
@@ -47,6 +51,7 @@ class Arrivals(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     seed: int = 0
     trace: Trace | None = None
     clients: int | None = None
+    p99_ms: float | None = None
     texts: int = 1
 
     def __post_init__(self) -> None:
@@ -55,16 +60,27 @@ class Arrivals(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Raises:
             ConfigurationError: A number is missing or out of range, or the fields contradict each other.
         """
-        if self.process in {"poisson", "constant"} and self.rate_per_s is None:
+        at_a_rate = self.process in {"poisson", "constant"}
+        if at_a_rate and self.rate_per_s is None and self.p99_ms is None:
             raise ConfigurationError(f"{self.process} arrivals need a rate; name the requests a second")
+        if self.p99_ms is not None and (self.rate_per_s is not None or not at_a_rate):
+            raise ConfigurationError(
+                "a bound of the p99 is there to find the rate of poisson or constant arrivals; leave it or the rate out"
+            )
+        if self.p99_ms is not None and not 0 < self.p99_ms <= _HOUR_MS:
+            raise ConfigurationError(f"a p99 of {self.p99_ms:g} ms is out of range; use above 0 to {_HOUR_MS:,}")
         if self.rate_per_s is not None and not 0 < self.rate_per_s <= _MOST_PER_S:
             raise ConfigurationError(
                 f"a rate of {self.rate_per_s:g} requests a second is out of range; use above 0 to {_MOST_PER_S:,.0f}"
             )
         if (self.process == "trace") != (self.trace is not None):
-            raise ConfigurationError("a file of times goes with trace arrivals, and they with one; name both, or neither")
+            raise ConfigurationError(
+                "a file of times goes with trace arrivals, and they with one; name both, or neither"
+            )
         if (self.process == "closed") != (self.clients is not None):
-            raise ConfigurationError("a number of clients goes with a closed loop, and it with one; name both, or neither")
+            raise ConfigurationError(
+                "a number of clients goes with a closed loop, and it with one; name both, or neither"
+            )
         if self.process == "closed" and self.rate_per_s is not None:
             raise ConfigurationError("in a closed loop the answers set the rate; leave the rate out")
         if self.clients is not None and not 1 <= self.clients <= _MOST_CLIENTS:
@@ -74,8 +90,14 @@ class Arrivals(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def label(self) -> str:
-        """A short name, such as `poisson 100/s`."""
-        if self.process == "closed":
-            return f"closed, {self.clients} clients"
-        rate = "" if self.rate_per_s is None else f" {self.rate_per_s:g}/s"
-        return f"{self.process}{rate}"
+        """A short name, such as `poisson 100/s` or `trace monday.txt 100/s of 4 texts`."""
+        parts = (
+            self.process,
+            self.trace and PurePath(self.trace.file).name,
+            self.clients and ("1 client" if self.clients == 1 else f"{self.clients} clients"),
+            self.rate_per_s and f"{self.rate_per_s:g}/s",
+            self.p99_ms and f"p99 ≤ {self.p99_ms:g} ms",
+            self.seed and f"seed {self.seed}",
+            f"of {self.texts} texts" if self.texts > 1 else None,
+        )
+        return " ".join(str(part) for part in parts if part)

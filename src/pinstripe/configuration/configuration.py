@@ -4,6 +4,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from pinstripe.configuration.groups import InstanceGroup, check_groups, groups_label
 from pinstripe.engines import OptionValue, Precision, shown
 from pinstripe.errors import ConfigurationError
 from pinstripe.knobs import AUTO, OF_PLACEMENT, check_knobs, knob_names
@@ -14,6 +15,7 @@ __all__ = ["Configuration", "Pin", "Threads"]
 
 Pin = Literal["cores", "none"]
 Threads = Literal["auto", "framework"]
+_USUAL_INSTANCES: Final = 1
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -22,8 +24,9 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     Attributes:
         engine: Name of the engine.
         precision: Precision of the computation.
-        instances: Copies of the model, at least 1; with `bind`, one a part.
+        instances: Copies of the model, at least 1; with `bind`, one a part; with `groups`, always those of all groups.
         cores: Physical cores of each instance, at least 1; None for an equal share of all usable cores.
+        groups: Instances of different sizes instead, numbered in this order; see `check_groups`.
         pin: `cores` binds each instance to its own cores; `none` leaves placing to the kernel.
         threads: `auto` runs one compute thread on each CPU of an instance; `framework` leaves the number to the
             framework, which is what people have today. The latter is a baseline only: it needs `pin="none"`.
@@ -42,8 +45,9 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     engine: str
     precision: Precision = "float32"
-    instances: int = 1
+    instances: int = _USUAL_INSTANCES
     cores: int | None = None
+    groups: tuple[InstanceGroup, ...] = ()
     pin: Pin = "cores"
     threads: Threads = "auto"
     strategy: Strategy = "close"
@@ -66,6 +70,9 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         """
         if self.instances < 1:
             raise ConfigurationError(f"{self.instances} instances were asked for; ask for at least 1")
+        if self.groups:
+            self._check_groups()
+            msgspec.structs.force_setattr(self, "instances", self._grouped)
         if self.calibration is not None and self.precision != "int8":
             raise ConfigurationError(
                 f"--calibration {self.calibration} is for int8, and {self.precision} was asked for; leave one out"
@@ -85,6 +92,21 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             raise ConfigurationError(
                 f"--memory {self.memory_policy} needs instances that have a place; leave out --pin none or --memory"
             )
+
+    def _check_groups(self) -> None:
+        check_groups(self.groups)
+        if self.instances not in {_USUAL_INSTANCES, self._grouped} or self.cores is not None:
+            raise ConfigurationError(
+                f"groups say how many instances there are ({self._grouped}) and how many cores each has; "
+                "leave out instances and cores"
+            )
+        if self.bind is not None or self.threads == "framework":
+            other = f"--bind {self.bind}" if self.bind is not None else "--threads framework"
+            raise ConfigurationError(f"groups and {other} both say where instances run; leave one out")
+
+    @property
+    def _grouped(self) -> int:
+        return sum(group.instances for group in self.groups)
 
     def _check_knobs(self) -> None:
         check_knobs(self.knobs)
@@ -110,8 +132,9 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     def wish(self) -> Wish:
         """The part of the configuration that placement answers."""
         return Wish(
-            instances=None if self.bind is not None else self.instances,
+            instances=None if self.bind is not None or self.groups else self.instances,
             cores=self.cores,
+            sizes=tuple(group.cores for group in self.groups for _ in range(group.instances)),
             strategy=self.strategy,
             smt=self.smt,
             core_kind=self.core_kind,
@@ -121,11 +144,13 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     @property
     def label(self) -> str:
-        """A short name for tables, such as `openvino int8 2x4` (instances x cores)."""
+        """A short name for tables, such as `openvino int8 2x4` (instances x cores); see also `groups_label`."""
         if self.threads == "framework":
             shape = "unpinned" if self.instances == 1 else f"{self.instances} unpinned"
         elif self.bind is not None:
             shape = f"bound {self.bind}"
+        elif self.groups:
+            shape = groups_label(self.groups)
         else:
             shape = f"{self.instances}x{self.cores if self.cores is not None else '?'}"
         unusual = {name: getattr(self, name) for name in _SHOWN if getattr(self, name) != getattr(_USUAL, name)}

@@ -28,8 +28,12 @@ class DispatchRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def label(self) -> str:
-        """A short name, such as `smart, up to 512 tokens a core`."""
+        """The policy and what differs from the usual, such as `fifo, 256 tokens a core, patience 100 ms`."""
         usual = DispatchRule()
-        patience = "" if self.patience_ms == usual.patience_ms else f", patience {self.patience_ms:g} ms"
-        bulk = "" if self.bulk_patience_ms == usual.bulk_patience_ms else f", bulk {self.bulk_patience_ms:g} ms"
-        return f"{self.policy}, up to {self.tokens} tokens a core{patience}{bulk}"
+        parts = (
+            self.policy,
+            None if self.tokens == usual.tokens else f"{self.tokens} tokens a core",
+            None if self.patience_ms == usual.patience_ms else f"patience {self.patience_ms:g} ms",
+            None if self.bulk_patience_ms == usual.bulk_patience_ms else f"bulk patience {self.bulk_patience_ms:g} ms",
+        )
+        return ", ".join(part for part in parts if part)

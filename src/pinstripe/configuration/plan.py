@@ -7,6 +7,7 @@ import msgspec
 
 from pinstripe.configuration.batching import BatchRule
 from pinstripe.configuration.configuration import Configuration
+from pinstripe.configuration.dispatching import DispatchRule
 from pinstripe.errors import ConfigurationError, UsageError
 from pinstripe.models import Overrides
 
@@ -25,8 +26,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             the plan.
         revision: Revision of a hub model.
         overrides: What the user says of the model.
-        configuration: Engine, number of instances, cores of each; core counts and rules, never numbers of CPUs.
+        configuration: Engine, instances and cores of each, or groups of these; core counts and rules, never numbers of
+            CPUs.
         batching: How texts are put into batches; None for the usual way, see `pinstripe.open`.
+        dispatch: How waiting texts are given to instances, where there are several groups of these or requests are
+            served; None for the usual way.
     """
 
     format: int = _FORMAT
@@ -35,6 +39,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     overrides: Overrides = msgspec.field(default_factory=Overrides)
     configuration: Configuration
     batching: BatchRule | None = None
+    dispatch: DispatchRule | None = None
 
     def __post_init__(self) -> None:
         """Refuse what holds for one machine at one time only, or is a baseline and nothing to run.

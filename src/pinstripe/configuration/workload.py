@@ -5,12 +5,14 @@ from typing import Literal
 
 import msgspec
 
+from pinstripe.configuration.arrivals import Arrivals
 from pinstripe.configuration.batching import BatchRule, Order
+from pinstripe.configuration.dispatching import DispatchRule
 from pinstripe.errors import ConfigurationError
 
 __all__ = ["Scenario", "TextSet", "Workload"]
 
-Scenario = Literal["single-stream", "offline"]
+Scenario = Literal["single-stream", "multi-stream", "server", "offline"]
 
 
 class TextSet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -46,17 +48,25 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Batches of one shape, or texts as they are, and how they arrive.
 
     Attributes:
-        scenario: `single-stream`: one global batch at a time, split over the instances, its latency that of the slowest
-            part. `offline`: every instance runs batches of its own, one after the other. Names are MLPerf's.
-        batch: Texts in a batch, 1 to 4096; with `texts` the most, and None where only their token budget bounds it.
+        scenario: `single-stream`: one global batch at a time, split evenly over the instances, its latency that of the
+            slowest part. `multi-stream`: one query of several texts at a time, which the dispatcher splits. `server`:
+            requests come when they come, and the dispatcher makes batches of them. `offline`: every instance runs
+            batches of its own, one after the other. Names are MLPerf's.
+        batch: Texts in a batch or query, 1 to 4096; with `texts` the most, and None where only their token budget
+            bounds it; None with `server`.
         sequence_tokens: Tokens of each text, 2 to 8192, no padding; None with `texts`.
-        texts: The texts; None with `sequence_tokens`.
+        texts: The texts; None with `sequence_tokens`. `server` and `multi-stream` take them as they stand in the file,
+            round and round.
+        arrivals: When requests come; with `server` only.
+        dispatch: How texts are given to instances; with `server` and `multi-stream` only.
     """
 
     scenario: Scenario
     batch: int | None = None
     sequence_tokens: int | None = None
     texts: TextSet | None = None
+    arrivals: Arrivals | None = None
+    dispatch: DispatchRule | None = None
 
     def __post_init__(self) -> None:
         """Check the ranges.
@@ -66,40 +76,71 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """
         if (self.sequence_tokens is None) == (self.texts is None):
             raise ConfigurationError("a workload has either one sequence length or a file of texts; name one of them")
-        if self.batch is None and (self.texts is None or self.texts.token_budget is None):
-            raise ConfigurationError("nothing says how large a batch is; name a batch size")
+        self._check_scenario()
         if self.batch is not None and not 1 <= self.batch <= 4096:  # noqa: PLR2004 - the range that the docstring states
             raise ConfigurationError(f"batch {self.batch} is out of range; use 1 to 4096")
         if self.sequence_tokens is not None and not 2 <= self.sequence_tokens <= 8192:  # noqa: PLR2004 - likewise
             raise ConfigurationError(f"sequence length {self.sequence_tokens} is out of range; use 2 to 8192")
 
+    def _check_scenario(self) -> None:
+        budget = self.texts.token_budget if self.texts else None
+        if (self.scenario == "server") != (self.arrivals is not None):
+            raise ConfigurationError("arrivals go with the server scenario, and it with some; name both, or neither")
+        if self.dispatched != (self.dispatch is not None):
+            raise ConfigurationError("a dispatch rule goes with server and multi-stream; name both, or neither")
+        if self.dispatched and self.texts and (budget is not None or self.texts.order != "arrival"):
+            raise ConfigurationError(
+                f"in the {self.scenario} scenario texts come in the file's order, and a dispatcher makes batches; "
+                "leave order and budget of the texts out"
+            )
+        if self.scenario == "server" and self.batch is not None:
+            raise ConfigurationError(f"batch {self.batch} says nothing of the server scenario; leave it out")
+        if self.scenario != "server" and self.batch is None and budget is None:
+            raise ConfigurationError("nothing says how large a batch is; name a batch size")
+
+    @property
+    def dispatched(self) -> bool:
+        """Whether a dispatcher makes the batches."""
+        return self.scenario in {"server", "multi-stream"}
+
     @property
     def label(self) -> str:
         """A short name, such as `offline, batch 8 x 128 tokens`."""
-        return f"{self.title}, {self.batching}" if self.texts else self.title
+        return f"{self.title}, {self.batching}" if self.batching else self.title
 
     @property
     def shape(self) -> str:
-        """Batch and sequence length, such as `8 x 128`; or the texts, such as `a.jsonl, sorted, batch 32`."""
+        """Batch and sequence length, such as `8 x 128`; or the texts or arrivals, with how batches are made of them."""
+        if self.arrivals:
+            return f"{self.arrivals.label}, {self.batching}"
         if self.texts is None:
             return f"{self.batch} x {self.sequence_tokens}"
         return f"{PurePath(self.texts.file).name}, {self.batching}"
 
     @property
     def title(self) -> str:
-        """What results can be compared under: scenario and shape, or scenario and texts, however they are batched."""
+        """What results can be compared under: scenario, arrivals and shape or texts, however they are batched."""
         if self.texts is None:
-            return f"{self.scenario}, batch {self.shape} tokens"
-        return f"{self.scenario}, {PurePath(self.texts.file).name} ({self.texts.texts:,} texts)"
+            return self._titled(f"{self.sequence_tokens} tokens" if self.arrivals else f"batch {self.shape} tokens")
+        return self._titled(f"{PurePath(self.texts.file).name} ({self.texts.texts:,} texts)")
 
     @property
     def subject(self) -> str:
-        """What identifies the title: equal for workloads whose results can be compared, whatever the file's name."""
-        return self.title if self.texts is None else f"{self.scenario}, {self.texts.sha256}"
+        """What identifies the title: equal for workloads whose results can be compared, whatever a file's name."""
+        trace = self.arrivals.trace if self.arrivals else None
+        titled = self.title if self.texts is None else self._titled(self.texts.sha256)
+        return titled if trace is None else f"{titled}, {trace.sha256}"
+
+    def _titled(self, texts: str) -> str:
+        arrivals = self.arrivals and self.arrivals.label
+        query = f"queries of {self.batch}" if self.scenario == "multi-stream" and self.texts else None
+        return ", ".join(part for part in (self.scenario, arrivals, query, texts) if part)
 
     @property
     def batching(self) -> str:
         """How texts are put into batches, such as `sorted, batch up to 4096 tokens`; empty for a fixed shape."""
+        if self.dispatch:
+            return self.dispatch.label
         if self.texts is None:
             return ""
         budget = None if self.texts.token_budget is None else f"up to {self.texts.token_budget} tokens"
@@ -112,10 +153,10 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """How the texts are put into batches.
 
         Raises:
-            ConfigurationError: There are none.
+            ConfigurationError: There are none, or a dispatcher does it.
         """
-        if self.texts is None:
-            raise ConfigurationError(f"the workload {self.label} has no texts; name a file of texts")
+        if self.texts is None or self.dispatched:
+            raise ConfigurationError(f"the workload {self.label} has no batches of texts; name a file of texts")
         given = {} if self.batch is None else {"texts": self.batch}
         return BatchRule(order=self.texts.order, tokens=self.texts.token_budget, **given)
 
@@ -123,9 +164,10 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """Return how many texts of a batch of one shape each instance takes.
 
         Raises:
-            ConfigurationError: A single-stream batch does not divide evenly, or the texts have lengths of their own.
+            ConfigurationError: A single-stream batch does not divide evenly, or the texts have lengths of their own, or
+                a dispatcher makes the batches.
         """
-        if self.batch is None or self.texts is not None:
+        if self.batch is None or self.texts is not None or self.dispatched:
             raise ConfigurationError(f"the workload {self.label} has no one shape; name a batch and a sequence length")
         if self.scenario == "offline":
             return self.batch

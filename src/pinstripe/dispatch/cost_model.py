@@ -114,7 +114,7 @@ class CostModel:
         observation = (1.0, float(total), float(total * tokens), taken, float(self._seen))
         self._recent.append(observation)
         cell = (tokens.bit_length(), total.bit_length())
-        row, column = self._cells.pop(cell, None) or self._free_row()
+        row, column = self._cells.pop(cell) if cell in self._cells else self._free_row()
         self._memory[row, column] = observation
         self._cells[cell] = (row, (column + 1) % _IN_CELL)
         if self._seen >= self._next_fit:
@@ -185,8 +185,9 @@ def _fitted(
 
 
 def _nonnegative(normal: list[list[float]], target: list[float]) -> tuple[float, float, float]:
-    """Return x >= 0 with the least x·(normal x) - 2 target·x, for a positive definite matrix: of all sets of variables
-    that may be above 0, the one whose own minimum is feasible and least.
+    """Return x >= 0 with the least x·(normal x) - 2 target·x, for a positive definite matrix.
+
+    Of all sets of variables that may be above 0, that is the one whose own minimum is feasible and least.
     """
     best, least = (0.0, 0.0, 0.0), 0.0
     for active in _ACTIVE:
@@ -199,7 +200,7 @@ def _nonnegative(normal: list[list[float]], target: list[float]) -> tuple[float,
         if cost < least:
             values = dict(zip(active, solved, strict=True))
             best, least = (values.get(0, 0.0), values.get(1, 0.0), values.get(2, 0.0)), cost
-        if len(active) == 3:
+        if len(active) == len(target):
             break  # the minimum over all x
     return best
 

@@ -15,7 +15,7 @@ from pinstripe.dispatch.queue import Queue
 from pinstripe.dispatch.request import Lane, Reply, Request
 from pinstripe.dispatch.situation import InstanceState, Situation
 from pinstripe.dispatch.warmup import WarmedUp, warm_up
-from pinstripe.errors import ConfigurationError, ExpiredError, WorkerError
+from pinstripe.errors import ConfigurationError, ExpiredError, WorkerDiedError, WorkerError, WorkerHungError
 from pinstripe.models import EncodedText, TokenBatch
 from pinstripe.pool import BatchResult, Executor
 
@@ -263,12 +263,12 @@ class Dispatcher:
         task.add_done_callback(self._tasks.discard)
 
     async def _run_batch(self, entries: Sequence[Entry], index: int | None) -> None:
-        """Run a batch; if its instance fails, once more on whichever the executor finds."""
+        """Run a batch; if its instance dies or hangs, once more on whichever the executor finds."""
         try:
             batch = self._batch(entries)
             try:
                 result = await self._run_on(index, batch)
-            except WorkerError:
+            except (WorkerDiedError, WorkerHungError):
                 if index is None:
                     raise
                 result = await self._executor.submit(batch)

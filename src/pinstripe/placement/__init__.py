@@ -8,6 +8,7 @@
     shapes      how many instances of how many cores, best first
     layout      which cores each of them gets; `spanning` chooses the nodes of one that fits into none
     quota       how many threads may run at once
+    packing     instances of several sizes into nodes, so that few have to leave theirs
     search      the first shape whose layout keeps to that; `unbound` calls it, `refusal` says why there is none
     bind        CPUs that are named instead
     memory      from which nodes an instance's memory comes

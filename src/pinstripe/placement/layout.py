@@ -8,7 +8,7 @@ from pinstripe.placement.groups import Group
 from pinstripe.placement.shapes import Shape
 from pinstripe.placement.spanning import span
 
-__all__ = ["Layout", "count_threads", "lay_out"]
+__all__ = ["Layout", "count_threads", "lay_out", "lay_out_sizes"]
 
 Layout = tuple[tuple[Core, ...], ...]
 """The cores of each instance, cut down to the CPUs it runs on."""
@@ -29,6 +29,32 @@ def lay_out(groups: Sequence[Group], shape: Shape, *, in_turn: bool, distances: 
         return tuple(stock.take(shape.cores) for stock in roomy[: shape.instances])
     stock = _Groups(stocks, in_turn=in_turn, distances=distances)
     return tuple(stock.take(shape.cores) for _ in range(shape.instances))
+
+
+def lay_out_sizes(
+    groups: Sequence[Group],
+    sizes: Sequence[int],
+    homes: Sequence[int | None],
+    *,
+    in_turn: bool,
+    distances: Sequence[Sequence[int]],
+) -> Layout:
+    """Give instances of these sizes their cores, in this order, but those that have a home first.
+
+    Args:
+        groups: Where instances should stay; they have enough cores for all.
+        sizes: Cores of each instance.
+        homes: Index of the group that each is to stay in; None for the next that can hold it, or several.
+        in_turn: As in `lay_out`.
+        distances: As in `lay_out`.
+    """
+    stocks = [_stock_of(group, in_turn=in_turn) for group in groups]
+    stock = _Groups(stocks, in_turn=in_turn, distances=distances)
+    taken: dict[int, tuple[Core, ...]] = {}
+    for place in sorted(range(len(sizes)), key=lambda place: homes[place] is None):
+        home = homes[place]
+        taken[place] = (stock if home is None else stocks[home]).take(sizes[place])
+    return tuple(taken[place] for place in range(len(sizes)))
 
 
 def count_threads(layout: Layout) -> int:

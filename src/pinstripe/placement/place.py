@@ -18,10 +18,10 @@ __all__ = ["place"]
 def place(machine: Machine, wish: Wish) -> Placement:
     """Decide where instances run. Pure and deterministic.
 
-    In this order: no instance crosses nodes unless it must, all instances have the same number of cores, all cores
-    are used. An instance must cross nodes where `wish` says how many cores it has and no node has as many left, and
-    where a single instance is to have all cores (see `Wish.instances`); then the fewest nodes are chosen, and the
-    nearest of these. There are never more threads than the CPU quota rounded down, or one.
+    In this order: no instance crosses nodes unless it must, all instances have the same number of cores (but with
+    `Wish.sizes`), all cores are used. An instance must cross nodes where `wish` says how many cores it has and no node
+    has as many left, and where a single instance is to have all cores (see `Wish.instances`); then the fewest nodes are
+    chosen, and the nearest of these. There are never more threads than the CPU quota rounded down, or one.
 
     Raises:
         PlacementError: The wish makes no sense or cannot be met; the message says what can be had.
@@ -45,6 +45,10 @@ def _check_numbers(wish: Wish) -> None:
     for option, value, least in numbers:
         if value is not None and value < least:
             raise PlacementError(f"{option} is {value}, but has to be at least {least}")
+    if wish.sizes and (wish.instances or wish.cores or wish.bind):
+        raise PlacementError("the cores of each instance are named; leave out --instances, --cores and --bind")
+    if wish.sizes and min(wish.sizes) < 1:
+        raise PlacementError(f"an instance of {min(wish.sizes)} cores was asked for; each needs at least 1")
 
 
 def _placement(

@@ -1,5 +1,7 @@
 """What to say when a wish cannot be met."""
 
+from collections import Counter
+
 from pinstripe.machine import Machine
 from pinstripe.placement.groups import describe_sizes
 from pinstripe.placement.quota import describe_quota, thread_limit
@@ -18,6 +20,10 @@ def describe_refusal(machine: Machine, search: Search, wish: Wish) -> str:
 def _asked(wish: Wish) -> str:
     instances = "instances" if wish.instances is None else counted(wish.instances, "instance")
     cores = "" if wish.cores is None else f" of {counted(wish.cores, 'core')}"
+    if wish.sizes:
+        sizes = Counter(wish.sizes).items()
+        instances = " and ".join(f"{counted(count, 'instance')} of {counted(size, 'core')}" for size, count in sizes)
+        cores = f" ({counted(sum(wish.sizes), 'core')} in all)"
     strategy = "" if wish.strategy in {"close", "scatter"} else f" with --strategy {wish.strategy}"
     smt = " with --smt all" if wish.smt == "all" else ""
     return instances + cores + strategy + smt
@@ -34,6 +40,8 @@ def _available(machine: Machine, search: Search, wish: Wish) -> str:
 
 
 def _possible(machine: Machine, search: Search, wish: Wish) -> str:
+    if wish.sizes:
+        return "ask for fewer instances, or smaller ones"
     shapes = search.alternatives(wish.instances, wish.cores, thread_limit(machine))
     # With one thread a core something can always be had.
     return f"possible: {' or '.join(map(str, shapes))}" if shapes else "use --smt one"

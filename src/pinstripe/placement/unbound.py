@@ -1,4 +1,4 @@
-"""Instances laid out by number, size and strategy."""
+"""Instances laid out by number, sizes and strategy."""
 
 import math
 from collections import Counter
@@ -6,7 +6,7 @@ from collections import Counter
 from pinstripe.errors import PlacementError
 from pinstripe.machine import Core, Machine
 from pinstripe.placement.groups import describe_node
-from pinstripe.placement.layout import Layout
+from pinstripe.placement.layout import Layout, count_threads
 from pinstripe.placement.quota import describe_quota, thread_limit
 from pinstripe.placement.refusal import describe_refusal
 from pinstripe.placement.search import Search, search_over
@@ -22,7 +22,7 @@ def unbound_layout(machine: Machine, cores: tuple[Core, ...], wish: Wish) -> tup
     Args:
         machine: The machine, for its distances and its CPU quota.
         cores: The cores to use, cut down to the CPUs that threads may be placed on; at least one.
-        wish: Its instances, cores and strategy count.
+        wish: Its instances, cores, sizes and strategy count.
 
     Returns:
         The layout, and warnings about how it came about.
@@ -31,20 +31,32 @@ def unbound_layout(machine: Machine, cores: tuple[Core, ...], wish: Wish) -> tup
         PlacementError: The wish cannot be met.
     """
     search = search_over(machine, cores, wish.strategy)
+    layout, remarks = _lay_out_sizes(machine, search, wish) if wish.sizes else _lay_out_equal(machine, search, wish)
+    unknown = _describe_unknown_l3(cores) if wish.strategy == "l3" else []
+    return layout, [*_describe_isolated(machine), *unknown, *remarks]
+
+
+def _lay_out_sizes(machine: Machine, search: Search, wish: Wish) -> tuple[Layout, list[str]]:
+    """Place the larger ones first, and number all as they are wished."""
+    order = sorted(range(len(wish.sizes)), key=lambda number: -wish.sizes[number])
+    layout = search.best_of([wish.sizes[number] for number in order])
+    if layout is None or count_threads(layout) > thread_limit(machine):
+        raise PlacementError(describe_refusal(machine, search, wish))
+    placed = dict(zip(order, layout, strict=True))
+    return tuple(placed[number] for number in range(len(wish.sizes))), []
+
+
+def _lay_out_equal(machine: Machine, search: Search, wish: Wish) -> tuple[Layout, list[str]]:
     found = search.best(wish.instances, wish.cores, thread_limit(machine))
     if found is None:
         raise PlacementError(describe_refusal(machine, search, wish))
     shape, layout = found
-    warnings = _describe_isolated(machine)
-    if wish.strategy == "l3":
-        warnings += _describe_unknown_l3(cores)
-    if wish.strategy == "node":
-        warnings += _describe_parts_of_nodes(search, layout)
+    remarks = _describe_parts_of_nodes(search, layout) if wish.strategy == "node" else []
     unlimited = search.best(wish.instances, wish.cores, math.inf)
     if unlimited is not None and unlimited[0] != shape:
-        visible = counted(len(cores), "usable core")
-        warnings.append(f"Placed {shape} instead of {unlimited[0]}: of {visible}, {describe_quota(machine)}.")
-    return layout, warnings
+        visible = counted(sum(group.size for group in search.groups), "usable core")
+        remarks.append(f"Placed {shape} instead of {unlimited[0]}: of {visible}, {describe_quota(machine)}.")
+    return layout, remarks
 
 
 def _describe_isolated(machine: Machine) -> list[str]:

@@ -19,10 +19,13 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             instance of all cores, even if it has to cross nodes; with `l3` and `node`, one for each group or node.
         cores: Physical cores of each instance, at least 1; None for an equal share of all usable cores, as large as
             can be without crossing nodes. With `node`, it must be the size of a node.
+        sizes: Physical cores of each instance, at least 1, where they differ; instead of the two before. The larger
+            find room first.
         strategy: `close` fills one node after the other with neighbouring cores, and keeps to level-3 groups where
             the size permits; `scatter` deals instances out over nodes in turn, and over level-3 groups in each; `l3`
             keeps every instance within one level-3 group (package or node where those are unknown); `node` gives
-            every instance a node to itself, of which it leaves idle what would make it larger than others.
+            every instance a node to itself, of which it leaves idle what would make it larger than others, or than its
+            size of `sizes`.
         smt: `one` hardware thread of each core, or `all` of them.
         core_kind: On hybrid CPUs, which cores to use.
         reserve: Cores left free for everything else (the parent, the operating system), at least 0.
@@ -31,6 +34,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     instances: int | None = None
     cores: int | None = None
+    sizes: tuple[int, ...] = ()
     strategy: Strategy = "close"
     smt: SmtUse = "one"
     core_kind: CoreKindWish = "performance"
