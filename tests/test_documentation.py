@@ -14,6 +14,7 @@ from pinstripe.bench.noise import NoiseFloor
 from pinstripe.cli.main import app
 from pinstripe.configuration import Plan
 from pinstripe.diagnosis import Finding, Observations
+from pinstripe.load import LoadReport, Peak
 from pinstripe.placement import Placement
 from pinstripe.runtime import GroupResult
 
@@ -22,7 +23,7 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 REFERENCE = (ROOT / "docs" / "reference.md").read_text()
 COMMANDS: dict[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
 # What is printed under names of their own, and named in the reference by the words around them.
-FIELDS = (Record, Trial, Result, Observations, Finding, NoiseFloor, Placement, GroupResult, Plan)
+FIELDS = (Record, Trial, Result, Observations, Finding, NoiseFloor, Placement, GroupResult, Plan, LoadReport, Peak)
 
 
 def _anchors(document: Path) -> set[str]:

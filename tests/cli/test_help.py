@@ -11,7 +11,7 @@ from pinstripe import __version__
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-@pytest.mark.parametrize("command", ["doctor", "place", "bench", "embed", "accuracy", "launch", "report"])
+@pytest.mark.parametrize("command", ["doctor", "place", "bench", "embed", "load", "accuracy", "launch", "report"])
 def test_help_teaches_with_an_example(command: str, pinstripe: Run) -> None:
     """Each command's help ends with a line to try."""
     finished = pinstripe(command, "--help")

@@ -15,6 +15,7 @@ from pinstripe.cli.embed import embed
 from pinstripe.cli.engines import engines
 from pinstripe.cli.knobs import knobs
 from pinstripe.cli.launch import launch
+from pinstripe.cli.load import load
 from pinstripe.cli.place import place
 from pinstripe.cli.report import report
 from pinstripe.errors import PinstripeError, UsageError
@@ -42,6 +43,7 @@ app.command()(place)
 app.command(context_settings={"allow_interspersed_args": False})(launch)
 app.command()(bench)
 app.command()(embed)
+app.command()(load)
 app.command()(accuracy)
 app.command()(report)
 

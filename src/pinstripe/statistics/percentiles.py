@@ -3,9 +3,11 @@
 import math
 from collections.abc import Sequence
 from statistics import median
-from typing import Final
+from typing import Final, TypeVar
 
 __all__ = ["count_outliers", "percentile", "percentile_rank_bound"]
+
+Number = TypeVar("Number", bound=float)
 
 _CONFIDENCE: Final = 0.95
 _OUTLIER_DEVIATIONS: Final = 1.4826 * 10
@@ -13,7 +15,7 @@ _OUTLIER_DEVIATIONS: Final = 1.4826 * 10
 values (Iglewicz and Hoaglin 1993), and ten of those is hyperfine's threshold (its `OUTLIER_THRESHOLD`)."""
 
 
-def percentile(values: Sequence[int], percent: float) -> int:
+def percentile(values: Sequence[Number], percent: float) -> Number:
     """Return the smallest value that at least `percent` % of the values do not exceed (nearest rank).
 
     Args:
