@@ -26,6 +26,8 @@ from pinstripe.pool import BatchResult, BatchTiming
 from pinstripe.simulate import run_simulated
 
 MS = 1_000_000
+MOST_RESTS = 10_000
+"""Of a scenario; some hundred are usual. Then the dispatcher stops, and the simulation says that all wait."""
 POLICIES = pytest.mark.parametrize("policy", ["smart", "fifo", "shortest-first"])
 
 
@@ -181,6 +183,8 @@ def happens(scenario: Scenario, policy: Policy) -> Story:
 
     def watched(situation: Situation, instance: InstanceState) -> Batch | Rest:
         choice = choose(situation, instance)
+        if len(story.rests) >= MOST_RESTS:
+            raise RuntimeError("an instance that rests is asked again and again; time hardly moves")
         if isinstance(choice, Rest):
             index = next(index for index, one in enumerate(situation.instances) if one is instance)
             story.rests.append(Rested(situation.now_ns, index, choice, instance.group))

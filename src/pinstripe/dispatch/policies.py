@@ -42,16 +42,16 @@ def _choose_shortest(situation: Situation, instance: InstanceState) -> Batch | R
         most=situation.share(shelf, instance.group),
         predict_ns=situation.costs[instance.group].predict_ns,
     )
-    return Batch(entries, out_of_turn=overdue or shelf is not situation.queue.shelf("single", 0))
+    return Batch(entries, out_of_turn=overdue)
 
 
 def _shelf(situation: Situation, instance: InstanceState) -> Shelf | None:
-    """Return the lane to serve: singles first, but every other time what is overdue of the bulk."""
+    """Return the lane to serve: singles, unless bulk is overdue and due before all of them; that every other time."""
     single, bulk = (situation.queue.shelf(lane, 0) for lane in LANES)
-    bulk_is_due = bulk and bulk.first.due_ns <= situation.now_ns
-    if bulk_is_due and not instance.owes_own:
-        return bulk
-    return single or bulk or None
+    if not single or not bulk:
+        return single or bulk or None
+    bulk_is_due = bulk.first.due_ns <= situation.now_ns and bulk.first.due_ns < single.first.due_ns
+    return bulk if bulk_is_due and not instance.owes_own else single
 
 
 _POLICIES: Final[Mapping[Policy, Callable[[Situation, InstanceState], Batch | Rest]]] = {

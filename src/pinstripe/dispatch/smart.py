@@ -11,7 +11,7 @@ An idle instance looks for work in this order; whoever finds some, takes it:
 
 Work of a longer class would block texts that come meanwhile. So the last idle instance of a class declines it as long
 as its class is in use: as long as single texts of its class, or of a shorter one, have come within the patience.
-Nothing waits longer for an instance than its patience and the batches that were overdue before it.
+What is overdue waits for those that were due before it, and for a turn of the class between any two of them.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from typing import Final
 from pinstripe.dispatch.choice import Batch, Rest, Why
 from pinstripe.dispatch.entry import Entry
 from pinstripe.dispatch.gathering import gather_near
-from pinstripe.dispatch.queue import LANES
+from pinstripe.dispatch.queue import LANES, Shelf
 from pinstripe.dispatch.request import Lane
 from pinstripe.dispatch.situation import InstanceState, Situation
 
@@ -50,7 +50,7 @@ def _overdue(situation: Situation, instance: InstanceState) -> Batch | None:
         (shelf.first.due_ns, lane != "single", group)
         for lane in LANES
         for group, shelf in enumerate(situation.queue.lane(lane))
-        if shelf and shelf.first.due_ns <= situation.now_ns
+        if _is_overdue(situation, shelf)
     )
     own_waits = len(situation.queue.shelf("single", instance.group)) > 0
     for _, is_bulk, group in due:
@@ -60,9 +60,10 @@ def _overdue(situation: Situation, instance: InstanceState) -> Batch | None:
             return _batch(situation, instance, lane, group, situation.queue.shelf(lane, group).first)
         if instance.owes_own and own_waits:
             continue
-        entry = situation.queue.shelf(lane, group).first if own else _to_help(situation, instance, lane, group)
-        if entry is not None:
-            return _batch(situation, instance, lane, group, entry, out_of_turn=True)
+        first = situation.queue.shelf(lane, group).first
+        # What others have that is due later has no right to come before what is overdue here.
+        if own or _to_help(situation, instance, lane, group) is first:
+            return _batch(situation, instance, lane, group, first, out_of_turn=True)
     return None
 
 
@@ -75,9 +76,10 @@ def _of_lane(situation: Situation, instance: InstanceState, lane: Lane) -> Batch
             return _batch(situation, instance, lane, group, entry)
     if own is not None:
         return _batch(situation, instance, lane, instance.group, own)
-    if _is_kept(situation, instance):
-        return None
+    kept = _is_kept(situation, instance)
     for group in range(instance.group + 1, len(situation.groups)):
+        if kept and not _is_overdue(situation, situation.queue.shelf(lane, group)):
+            continue
         entry = _to_help(situation, instance, lane, group)
         if entry is not None:
             return _batch(situation, instance, lane, group, entry)
@@ -119,6 +121,10 @@ def _is_brief(situation: Situation, instance: InstanceState, entry: Entry, own: 
     return situation.time_ns(entry, instance.group) <= _MOST_DELAY * situation.time_ns(own, instance.group)
 
 
+def _is_overdue(situation: Situation, shelf: Shelf) -> bool:
+    return len(shelf) > 0 and shelf.first.due_ns <= situation.now_ns
+
+
 def _is_kept(situation: Situation, instance: InstanceState) -> bool:
     """Return whether an instance declines longer work: it is the last idle one for texts that are likely to come."""
     if instance.group == len(situation.groups) - 1:
@@ -133,17 +139,18 @@ def _is_kept(situation: Situation, instance: InstanceState) -> bool:
 def _rest(situation: Situation, instance: InstanceState) -> Rest:
     """Say why nothing was taken although something waits, and when that may be otherwise."""
     kept = _is_kept(situation, instance)
+    why: Why = "sooner elsewhere"
     times = []
-    for first, group in _heads(situation):
-        if group > instance.group and kept:
-            times.append(first.due_ns)
-        times.append(round(min(situation.end_ns(first, group), situation.now_ns + situation.patience_ns)))
-    why: Why = "kept for its own class" if kept else "sooner elsewhere"
+    for group, shelf in _filled_shelves(situation):
+        if kept and group > instance.group and not _is_overdue(situation, shelf):
+            why = "kept for its own class"
+            times.append(shelf.first.due_ns)
+        times.append(round(min(situation.end_ns(shelf.first, group), situation.now_ns + situation.patience_ns)))
     return Rest(why, max(situation.now_ns + 1, min(times)))
 
 
-def _heads(situation: Situation) -> Iterator[tuple[Entry, int]]:
+def _filled_shelves(situation: Situation) -> Iterator[tuple[int, Shelf]]:
     for lane in LANES:
         for group, shelf in enumerate(situation.queue.lane(lane)):
             if shelf:
-                yield shelf.first, group
+                yield group, shelf
