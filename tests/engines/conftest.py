@@ -44,10 +44,19 @@ def _slow_if_compiled(name: str) -> Any:
     return pytest.param(name, marks=marks) if name == "torch-compile" else name
 
 
+@pytest.fixture(scope="session")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a cache for what compilers make, which takes up to a minute for a model."""
+    return tmp_path_factory.mktemp("shared-cache")
+
+
 @pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep exports of a test away from the user's cache and from other tests."""
-    monkeypatch.setenv("PINSTRIPE_CACHE", str(tmp_path / "cache"))
+def _own_cache(
+    request: pytest.FixtureRequest, shared_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keep what a test makes away from the user's cache, and from tests that don't run one model by many engines."""
+    shares = not {"real_engine", "_subject"}.isdisjoint(request.fixturenames)
+    monkeypatch.setenv("PINSTRIPE_CACHE", str(shared_cache if shares else tmp_path / "cache"))
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """Every engine through the one conformance suite."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,6 +57,7 @@ class TestRealEngines(EngineConformance):
         network: Callable[[str], Network],
         artefact: Callable[[str, Network, Precision], Artefact],
         needs: Callable[[str, Precision], None],
+        shared_cache: Path,
     ) -> None:
         name, precision, model = request.param
         needs(name, precision)
@@ -66,7 +68,9 @@ class TestRealEngines(EngineConformance):
             precision=precision,
             threads=2 if model == "minilm" else 1,
         )
-        _set_up(cls, name, loaded)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PINSTRIPE_CACHE", str(shared_cache))
+            _set_up(cls, name, loaded)
 
 
 class TestFakeEngine(EngineConformance):

@@ -29,12 +29,6 @@ def _request(network: Network, precision: Precision = "float32", threads: int = 
     return LoadRequest(network=network, artefact=artefact, threads=threads, precision=precision)
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a cache that the tests of this module share."""
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.fixture
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Collect a name for each run of the compiler."""
@@ -95,7 +89,7 @@ def test_one_compilation_serves_everything(
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # compilers share the CPUs with other tests
-def test_loading_needs_no_compiler(tiny: Callable[[str], Network], cache: Path) -> None:
+def test_loading_needs_no_compiler(tiny: Callable[[str], Network], shared_cache: Path) -> None:
     """What is in the cache runs where there is no compiler; what is not is refused."""
     network = tiny("bert-embedding")
     code = f"""
@@ -110,9 +104,9 @@ model = engine("torch-compile").load(LoadRequest(network=network, artefact=artef
 print(model.forward(make_batch(network, 5)).shape)
 """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PINSTRIPE_CACHE", str(cache))
+        patch.setenv("PINSTRIPE_CACHE", str(shared_cache))
         load_compiled(torch, _request(network))
-    environment = {"PATH": "/nowhere", "HOME": os.environ.get("HOME", "/"), "PINSTRIPE_CACHE": str(cache)}
+    environment = {"PATH": "/nowhere", "HOME": os.environ.get("HOME", "/"), "PINSTRIPE_CACHE": str(shared_cache)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "(1, 5, 32)\n"
 
@@ -120,11 +114,11 @@ print(model.forward(make_batch(network, 5)).shape)
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # compilers share the CPUs with other tests
 def test_int8_and_precisions_do_not_mix(
-    tiny: Callable[[str], Network], cache: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: Callable[[str], Network], shared_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Int8 is another library than float32, near it but not equal."""
     pytest.importorskip("torchao")
-    monkeypatch.setenv("PINSTRIPE_CACHE", str(cache))
+    monkeypatch.setenv("PINSTRIPE_CACHE", str(shared_cache))
     network = tiny("bert-embedding")
     models = [engine(_ENGINE).load(_request(network, precision)) for precision in ("float32", "int8")]
     assert [model.report().precision for model in models] == ["float32", "int8"]

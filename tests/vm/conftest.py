@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,15 @@ import threadpoolctl
 import pinstripe
 
 from .emulator.cpio import Cpio
-from .emulator.emulation import run_in_guest
+from .emulator.emulation import Run, run_in_guest
 from .emulator.image import Image, PackagesError, find_image
-from .emulator.layout import Layout
+from .layouts import LAYOUTS
 
-_GUEST = Path(__file__).parent / "guest"
+_HERE = Path(__file__).parent
+_GUEST = _HERE / "guest"
 _UNNEEDED = {"tests", "f2py", "_pyinstaller"}
-Boot = Callable[[Layout, str], Any]
-_BOOTS = pytest.StashKey[list[str]]()
+Guests = Callable[[str], Any]
+_RUNS = pytest.StashKey[dict[str, list[Run]]]()
 
 
 @pytest.fixture(scope="session")
@@ -39,84 +41,103 @@ def image() -> Image:
 
 
 @pytest.fixture(scope="session")
-def boot(image: Image, pytestconfig: pytest.Config) -> Boot:
-    """Return a function that boots a machine and runs a case of `guest/` in it; it gives the JSON that it prints."""
+def guests(image: Image, request: pytest.FixtureRequest) -> Guests:
+    """Boot all machines that the tests at hand ask for, as many at a time as there are CPUs: an emulator uses one.
+
+    Returns a function that gives what a case, a module of `guest/`, has printed as JSON.
+    """
     files = _files()
-    boots = pytestconfig.stash.setdefault(_BOOTS, [])
+    wanted = [name for name in LAYOUTS if any(_asks_for(item, name) for item in request.session.items)]
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        runs = dict(zip(wanted, pool.map(lambda name: _boot(image, name, files), wanted), strict=True))
+    request.config.stash[_RUNS] = runs
 
-    def _boot(layout: Layout, case: str) -> Any:
-        run = run_in_guest(image, layout, f"python3 -m guest {case}", files)
-        assert run.status == 0, run.output
-        boots.append(f"{case:<16} {layout.cpus:3} CPUs, {len(layout.nodes)} nodes: {run.seconds:5.1f} s")
-        return json.loads(run.output.splitlines()[-1])
+    def results(name: str) -> Any:
+        last = runs[name][-1]
+        assert last.status == 0, last.output
+        return json.loads(last.output.splitlines()[-1])
 
-    return _boot
-
-
-@pytest.fixture(scope="session")
-def two_nodes(boot: Boot) -> Any:
-    """Results of a guest with CPUs 0-1,4-5 on node 0 and 2-3,6-7 on node 1; CPU n and n+4 share a core."""
-    return boot(Layout(nodes=(("0-3", 512), ("4-7", 512))), "two_nodes")
+    return results
 
 
-@pytest.fixture(scope="session")
-def pools(boot: Boot) -> Any:
-    """Results of another such guest."""
-    return boot(Layout(nodes=(("0-3", 512), ("4-7", 512))), "pools")
+def _asks_for(item: pytest.Item, name: str) -> bool:
+    """Tell whether it is a test of this folder that has this fixture, or takes it by a parameter."""
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    asked = (*getattr(item, "fixturenames", ()), *(one for one in parameters if isinstance(one, str)))
+    return item.path.parent == _HERE and name in asked
 
 
-@pytest.fixture(scope="session")
-def adjacent(boot: Boot) -> Any:
-    """Results of a guest with two dies a socket, where CPUs 2n and 2n+1 share a core."""
-    return boot(Layout(dies=2, numbering="adjacent", nodes=(("0-7", 512), ("8-15", 512))), "adjacent")
-
-
-@pytest.fixture(scope="session")
-def robin(boot: Boot) -> Any:
-    """Results of a guest with even CPUs on node 0 and odd ones on node 1; CPU n and n+4 share a core."""
-    return boot(Layout(numbering="robin", nodes=(("0-3", 512), ("4-7", 512))), "robin")
+def _boot(image: Image, name: str, files: bytes) -> list[Run]:
+    """Boot a machine; once more if it stood still, which is no finding about the project."""
+    runs: list[Run] = []
+    while len(runs) < 2 and all(run.stood_still for run in runs):
+        runs.append(run_in_guest(image, LAYOUTS[name], f"python3 -m guest {name}", files))
+    return runs
 
 
 @pytest.fixture(scope="session")
-def odd_nodes(boot: Boot) -> Any:
-    """Results of a guest whose node 2 has no memory and node 3 no CPUs; both are nearest to node 1."""
-    distances = ((10, 21, 31, 31), (21, 10, 15, 21), (31, 15, 10, 25), (31, 21, 25, 10))
-    nodes = (("0-1", 400), ("2-3", 400), ("4-5", 0), ("", 400))
-    layout = Layout(sockets=1, cores=6, threads=1, numbering="adjacent", nodes=nodes, distances=distances)
-    return boot(layout, "odd_nodes")
+def two_nodes(guests: Guests) -> Any:
+    """Return the results of the guest `two_nodes`."""
+    return guests("two_nodes")
 
 
 @pytest.fixture(scope="session")
-def isolated(boot: Boot) -> Any:
-    """Results of a guest as `two_nodes`, whose CPUs 3 and 7 are isolated."""
-    return boot(Layout(nodes=(("0-3", 512), ("4-7", 512)), parameters="isolcpus=3,7"), "isolated")
+def pools(guests: Guests) -> Any:
+    """Return the results of the guest `pools`."""
+    return guests("pools")
 
 
 @pytest.fixture(scope="session")
-def four_nodes(boot: Boot) -> Any:
-    """Results of a guest with two nodes of two single-threaded cores in each of two sockets."""
-    distances = ((10, 12, 21, 21), (12, 10, 21, 21), (21, 21, 10, 12), (21, 21, 12, 10))
-    nodes = (("0-1", 400), ("2-3", 400), ("4-5", 400), ("6-7", 400))
-    return boot(Layout(dies=2, threads=1, nodes=nodes, distances=distances), "four_nodes")
+def adjacent(guests: Guests) -> Any:
+    """Return the results of the guest `adjacent`."""
+    return guests("adjacent")
 
 
 @pytest.fixture(scope="session")
-def metal(boot: Boot) -> Any:
-    """Results of a guest with two sockets of 24 cores; CPU n and n+48 share a core."""
-    return boot(Layout(cores=24, nodes=(("0-47", 600), ("48-95", 600))), "metal")
+def robin(guests: Guests) -> Any:
+    """Return the results of the guest `robin`."""
+    return guests("robin")
+
+
+@pytest.fixture(scope="session")
+def odd_nodes(guests: Guests) -> Any:
+    """Return the results of the guest `odd_nodes`."""
+    return guests("odd_nodes")
+
+
+@pytest.fixture(scope="session")
+def isolated(guests: Guests) -> Any:
+    """Return the results of the guest `isolated`."""
+    return guests("isolated")
+
+
+@pytest.fixture(scope="session")
+def four_nodes(guests: Guests) -> Any:
+    """Return the results of the guest `four_nodes`."""
+    return guests("four_nodes")
+
+
+@pytest.fixture(scope="session")
+def metal(guests: Guests) -> Any:
+    """Return the results of the guest `metal`."""
+    return guests("metal")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Show how long each boot took, from the start of the emulator to its end."""
-    if boots := config.stash.get(_BOOTS, []):
+    if runs := config.stash.get(_RUNS, {}):
         terminalreporter.section("virtual machines")
-        for line in boots:
-            terminalreporter.line(line)
+    for name, layout in LAYOUTS.items():
+        for run in runs.get(name, ()):
+            ending = f", in which it stood still:\n{run.output}" if run.stood_still else ""
+            shape = f"{layout.cpus:3} CPUs, {len(layout.nodes)} nodes"
+            terminalreporter.line(f"{name:<16} {shape}: {run.seconds:5.1f} s{ending}")
 
 
 def _files() -> bytes:
     """Pack the project and what its workers need, from this environment."""
     archive = Cpio()
+    archive.tree(_GUEST / "sitecustomize.py", "site/sitecustomize.py")
     for path in _packages():
         archive.tree(path, f"site/{path.name}", skip=lambda one: one.name in _UNNEEDED or one.suffix in {".pyi", ".a"})
     return archive.finished()

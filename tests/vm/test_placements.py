@@ -6,7 +6,7 @@ import pytest
 
 from .told import MACHINES, Told, check_placements
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 def node_of(instance: dict[str, Any], told: Told) -> list[int]:

@@ -6,7 +6,7 @@ import pytest
 
 from .told import pages, policy
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 PAGES = 4096  # of 4 KiB in the 16 MiB that each forward pass fills
 

@@ -6,7 +6,7 @@ import pytest
 
 from .told import MACHINES, Told
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 def read(machine: dict[str, Any]) -> Told:

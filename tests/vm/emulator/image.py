@@ -37,7 +37,7 @@ _UNNEEDED = re.compile(
     ))""",
     re.VERBOSE,
 )
-_COMMANDS = ("echo", "mkdir", "mount", "printf", "sh", "stty", "umount")
+_COMMANDS = ("cat", "echo", "kill", "mkdir", "mount", "printf", "sh", "sleep", "stty", "touch", "tr", "umount")
 
 
 class PackagesError(Exception):

@@ -5,9 +5,12 @@ import json
 import os
 import struct
 import subprocess
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+
+from .progress import tell
 
 __all__ = [
     "GROUPS",
@@ -57,16 +60,29 @@ def leave_group(name: str, controllers: str) -> None:
 
 def in_child(action: Callable[[], Any]) -> Any:
     """Run `action` in a forked process, so that what it does to itself ends with it."""
+    tell(f"in a child: {action}")
     reader, writer = os.pipe()
-    if os.fork() == 0:
-        with os.fdopen(writer, "w") as answer:
-            json.dump(action(), answer)
-        os._exit(0)
+    child = os.fork()
+    if child == 0:
+        _answer(action, writer)
     os.close(writer)
     with os.fdopen(reader) as answer:
-        result = json.load(answer)
-    os.wait()
-    return result
+        text = answer.read()
+    _, status = os.waitpid(child, 0)
+    if status:
+        raise ChildProcessError(f"{action} ended with status {status}")
+    return json.loads(text)
+
+
+def _answer(action: Callable[[], Any], writer: int) -> NoReturn:
+    """Write what `action` returns; whatever it raises, the parent's code is not run a second time in this process."""
+    try:
+        with os.fdopen(writer, "w") as answer:
+            json.dump(action(), answer)
+    except BaseException:  # noqa: BLE001 - it is shown, and the process ends by it
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
 
 
 def deny_memory_policies() -> None:

@@ -11,6 +11,8 @@ import msgspec
 from pinstripe.errors import PinstripeError
 from pinstripe.runtime import StartRequest, read_evidence, start
 
+from .progress import tell
+
 __all__ = ["memory_areas", "placed", "thread_cpus"]
 
 _TOUCH = """
@@ -26,6 +28,7 @@ time.sleep(600)
 
 def placed(**fields: Any) -> dict[str, Any]:
     """Start a process that touches 16 MiB and starts a thread, and tell where all of that is."""
+    tell(f"a process: {fields}")
     request = {"argv": (sys.executable, "-c", _TOUCH), "output": "keep", **fields}
     try:
         process = start(StartRequest(**request))

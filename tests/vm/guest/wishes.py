@@ -10,6 +10,8 @@ from pinstripe.errors import PlacementError
 from pinstripe.machine import Machine, read_machine
 from pinstripe.placement import SmtUse, Strategy, Wish, place
 
+from .progress import tell
+
 __all__ = ["FEW_SIZES", "SIZES", "machine_and_placements", "placements"]
 
 SIZES = (
@@ -28,6 +30,7 @@ def machine_and_placements(sizes: Iterable[tuple[int | None, int | None]] = SIZE
 
 def placements(machine: Machine, sizes: Iterable[tuple[int | None, int | None]] = SIZES) -> list[dict[str, Any]]:
     """Place each size by each strategy, with one and with all hardware threads, with and without a core reserved."""
+    tell("placements")
     found = []
     for (instances, cores), strategy, smt, reserve in product(sizes, get_args(Strategy), get_args(SmtUse), (0, 1)):
         wish = Wish(instances=instances, cores=cores, strategy=strategy, smt=smt, reserve=reserve)

@@ -17,6 +17,7 @@ from pinstripe.pool import Pool, WorkerSpec, set_up
 from pinstripe.testing.fake_engine import fake_network
 
 from .processes import memory_areas, thread_cpus
+from .progress import tell
 
 __all__ = ["pool_of", "refusal_of", "specs_of"]
 
@@ -41,6 +42,7 @@ def refusal_of(**fields: Any) -> Any:
 
 def pool_of(specs: Sequence[WorkerSpec]) -> Any:
     """Open a pool, run a batch in each instance, and return what the evidence and the kernel say of each."""
+    tell(f"a pool of {len(specs)}: {[(spec.cpus, spec.nodes, spec.memory_policy) for spec in specs]}")
     try:
         return asyncio.run(_run(specs))
     except PinstripeError as error:
