@@ -1,16 +1,17 @@
 """Batches of a fixed shape, and of texts."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from pinstripe.bench import fixed_batch
-from pinstripe.bench.inputs import split_batch, tokenize
-from pinstripe.configuration import BatchRule
+from pinstripe.bench import TokenizedTexts, fixed_batch
+from pinstripe.bench.inputs import fixed_texts, split_batch, tokenize
+from pinstripe.configuration import BatchRule, InstanceGroup
 from pinstripe.errors import ConfigurationError, ModelError
-from pinstripe.models import Network, TokenBatch
+from pinstripe.models import EncodedText, Network, TokenBatch
 from pinstripe.testing.fake_engine import fake_network
 
 
@@ -82,3 +83,30 @@ def test_parts_of_a_batch_lose_needless_padding_and_no_text() -> None:
     assert parts[2].type_ids is not None
     assert parts[2].type_ids.tolist() == [[1, 0]]
     assert len(split_batch(parts[0], 3)) == 2
+
+
+def test_groups_keep_length_classes_apart() -> None:
+    """No batch holds texts of two groups, however many tokens it may have, and every text is in one."""
+
+    def pad(rows: Sequence[EncodedText]) -> TokenBatch:
+        lengths = np.array([len(row) for row in rows], np.int32)
+        return TokenBatch(ids=np.ones((len(rows), lengths.max()), np.int32), lengths=lengths)
+
+    rows = tuple(EncodedText(np.ones(length, np.int32)) for length in (3, 9, 4, 8, 2, 30))
+    texts = TokenizedTexts(rows=rows, cut=0, pad=pad)
+    groups = (InstanceGroup(instances=1, cores=1, max_tokens=4), InstanceGroup(instances=1, cores=1))
+
+    lengths = [batch.lengths.tolist() for batch in texts.batches(BatchRule(tokens=1000), groups)]
+
+    assert sorted(length for batch in lengths for length in batch) == [2, 3, 4, 8, 9, 30]
+    assert all(max(batch) <= 4 or min(batch) > 4 for batch in lengths)
+
+
+def test_fixed_texts_have_one_length_and_differ() -> None:
+    """As many tokens as asked for, no padding, and different ids in different texts."""
+    texts = fixed_texts(fake_network(), 16)
+    batch = texts.pad(texts.rows[:3])
+
+    assert {len(row) for row in texts.rows} == {16}
+    assert not batch.padded
+    assert len({tuple(row) for row in batch.ids.tolist()}) == 3

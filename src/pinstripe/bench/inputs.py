@@ -2,16 +2,20 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pinstripe.configuration import BatchRule
+from pinstripe.configuration import BatchRule, InstanceGroup, group_of
 from pinstripe.dispatch import make_batches
 from pinstripe.errors import ConfigurationError, ModelError
 from pinstripe.models import EncodedText, Network, Text, TokenBatch, load_tokenizer
 
-__all__ = ["TokenizedTexts", "fixed_batch", "split_batch", "tokenize"]
+__all__ = ["TokenizedTexts", "fixed_batch", "fixed_texts", "split_batch", "tokenize"]
+
+_FIXED_TEXTS: Final = 256
+"""Different texts of one length: more than caches of results would be made for, few enough to be made at once."""
 
 
 def fixed_batch(network: Network, batch: int, sequence_tokens: int, seed: int = 0) -> TokenBatch:
@@ -51,10 +55,39 @@ class TokenizedTexts:
         """Tokens of each text."""
         return np.array([len(row) for row in self.rows], dtype=np.int64)
 
-    def batches(self, rule: BatchRule, *, last_for: int | None = None) -> tuple[TokenBatch, ...]:
-        """Return all texts in batches, in the order in which they should run; see `make_batches`."""
-        batches = make_batches(self.lengths, rule, last_for=last_for)
-        return tuple(self.pad([self.rows[index] for index in batch]) for batch in batches)
+    def batches(
+        self, rule: BatchRule, groups: Sequence[InstanceGroup] = (), *, last_for: int | None = None
+    ) -> tuple[TokenBatch, ...]:
+        """Return all texts in batches, in the order in which they should run; see `make_batches`.
+
+        Args:
+            rule: How to batch.
+            groups: Groups of instances whose length classes are kept apart, one after the other; none for one class.
+            last_for: See `make_batches`.
+        """
+        lengths = self.lengths
+        classes = np.array([group_of(groups, length) if groups else 0 for length in lengths], dtype=np.int64)
+        return tuple(
+            self.pad([self.rows[members[index]] for index in batch])
+            for number in range(max(1, len(groups)))
+            for members in np.nonzero(classes == number)
+            for batch in make_batches(lengths[members], rule, last_for=last_for)
+        )
+
+
+def fixed_texts(network: Network, sequence_tokens: int) -> TokenizedTexts:
+    """Return texts of random ids, all of one length; see `fixed_batch`.
+
+    Raises:
+        ConfigurationError: The network takes no texts of that length.
+    """
+    batch = fixed_batch(network, _FIXED_TEXTS, sequence_tokens)
+    return TokenizedTexts(rows=tuple(EncodedText(ids) for ids in batch.ids), cut=0, pad=_stacked)
+
+
+def _stacked(rows: Sequence[EncodedText]) -> TokenBatch:
+    ids = np.stack([row.ids for row in rows])
+    return TokenBatch(ids=ids, lengths=np.full(len(rows), ids.shape[1], np.int32))
 
 
 def tokenize(network: Network, texts: Sequence[Text]) -> TokenizedTexts:

@@ -1,13 +1,15 @@
 """What a trial measured, with every raw value."""
 
+import math
 from collections.abc import Sequence
 
 import msgspec
 
 from pinstripe.bench.timings import last_done_ns, occupied_ns, span_ns
+from pinstripe.load import LoadRun, Peak
 from pinstripe.pool import BatchTiming
 
-__all__ = ["Measurement", "Warmup", "measurement", "warmup"]
+__all__ = ["Load", "Measurement", "Warmup", "measurement", "warmup"]
 
 
 class Warmup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -24,7 +26,28 @@ class Warmup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     steady: bool
 
 
-class Measurement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Load(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Requests that arrived in a window.
+
+    Attributes:
+        run: When each was to be sent, was sent, was answered; how it failed.
+        tokens: Tokens of each request's longest text [requests].
+        peak: How the highest rate was found, of which this is the confirmation; None if it was not looked for.
+    """
+
+    run: LoadRun
+    tokens: tuple[int, ...]
+    peak: Peak | None = None
+
+    @property
+    def latency_ns(self) -> list[float]:
+        """Time of each request from when it was to be sent to its answer; infinite if it failed [requests]."""
+        times = zip(self.run.done_ns, self.run.scheduled_ns, strict=True)
+        failures = self.run.failures
+        return [math.inf if number in failures else done - due for number, (done, due) in enumerate(times)]
+
+
+class Measurement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One window, in which all instances ran.
 
     Attributes:
@@ -37,11 +60,15 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         samples_per_s: Over time that really passed. Single-stream, and whole passes over a file of texts: texts by the
             window. Offline with one shape: the sum over the instances of texts by the time from the barrier to the
             instance's last finished batch, so that batches cut off by the window's end are counted neither in texts nor
-            in time.
+            in time. Multi-stream: texts by the window. Server: answered texts by the time from when the first request
+            was to be sent to the last answer.
         latency_ns: Raw values. Single-stream: from handing out a global batch to having its slowest part. Offline: time
             that a batch occupied its instance, from its predecessor's end (or its submission, if later) to its own.
+            Multi-stream: from asking to the answer to the whole query. Server: of the answered requests, from when they
+            were to be sent to their answer.
         engine_ns: Raw duration of each forward pass, a list an instance, in order.
         pool_ns: Raw time of each batch beyond its forward pass and pooling: queueing, transport, waking; as above.
+        load: The requests of the server scenario; None in others.
     """
 
     warmup: Warmup
@@ -54,6 +81,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     latency_ns: tuple[int, ...]
     engine_ns: tuple[tuple[int, ...], ...]
     pool_ns: tuple[tuple[int, ...], ...]
+    load: Load | None = None
 
     @property
     def tokens_per_s(self) -> float:
@@ -77,6 +105,7 @@ def measurement(
     samples: int,
     tokens: int,
     padded_tokens: int,
+    load: Load | None = None,
 ) -> Measurement:
     """Sum up the batches counted in a window.
 
@@ -90,6 +119,7 @@ def measurement(
         samples: Texts in these batches.
         tokens: Their real tokens.
         padded_tokens: Tokens computed, padding included.
+        load: The requests of the server scenario.
     """
     return Measurement(
         warmup=warmup,
@@ -102,6 +132,7 @@ def measurement(
         latency_ns=tuple(latency_ns),
         engine_ns=tuple(tuple(timing.engine_ns for timing in lane) for lane in lanes),
         pool_ns=tuple(tuple(_pool_ns(lane)) for lane in lanes),
+        load=load,
     )
 
 

@@ -98,9 +98,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def trial_key(configuration: Configuration, workload: Workload) -> bytes:
-    """Return what tells one trial from another; equal in all its repeats, also when the file of texts was renamed."""
+    """Return what tells one trial from another; equal in all its repeats, also when a file was renamed."""
     texts = workload.texts and replace(workload.texts, file="")
-    return msgspec.json.encode((configuration, replace(workload, texts=texts)))
+    arrivals = workload.arrivals
+    if arrivals and arrivals.trace:
+        arrivals = replace(arrivals, trace=replace(arrivals.trace, file=""))
+    return msgspec.json.encode((configuration, replace(workload, texts=texts, arrivals=arrivals)))
 
 
 class RecordFile:

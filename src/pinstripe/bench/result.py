@@ -8,11 +8,13 @@ import msgspec
 
 from pinstripe.bench.comparison import Ratio, paired_ratio
 from pinstripe.bench.disturbances import Disturbances, disturbances
-from pinstripe.statistics import count_outliers, percentile, percentile_rank_bound
+from pinstripe.bench.load_result import STANDARD_CLASSES, LoadResult, load_result
+from pinstripe.bench.measurement import Measurement
 from pinstripe.bench.record import Record, trial_key
 from pinstripe.bench.watch import Surroundings
 from pinstripe.configuration import Configuration, Workload
 from pinstripe.pool import InstanceEvidence
+from pinstripe.statistics import count_outliers, percentile, percentile_rank_bound
 
 __all__ = ["LatencyBoundMs", "LatencyMs", "Result", "Trial", "summarize"]
 
@@ -46,7 +48,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         samples_per_s: Median over the repeats.
         tokens_per_s: Likewise, real tokens.
-        latency_ms: Percentiles of the pooled raw values.
+        latency_ms: Percentiles of the pooled raw values; infinite where so many requests failed.
         latency_bound_ms: Upper bounds of these percentiles.
         n: Number of these values.
         outliers: Those more than 14.8 median absolute deviations from their repeat's median; they count like the rest.
@@ -55,9 +57,10 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         engine_ms: Median duration of a forward pass.
         pool_ms: Median time of a batch outside the worker.
         repeats: Samples per second of each repeat.
-        ratio: Samples per second compared with the first configuration under the same workload; None for that itself,
-            or where no round has both.
-        complete: Whether every window met its minimums.
+        ratio: Samples per second, or where requests arrive by themselves the reciprocals of the 99th percentiles,
+            compared with the first configuration under the same workload; None for that itself, or where no round has
+            both.
+        complete: Whether every window met its minimums and, where requests arrive, is valid.
         steady: Whether every warm-up had settled.
         parent_cpu: Largest share of one CPU that the parent used in any repeat; above one half the pool is near its
             ceiling.
@@ -68,6 +71,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
             repeats; None where they cannot be counted.
         peak_gflops: What the same cores gave for large matrix products just before, likewise; None if not measured.
         peak_share: Median of the repeats' shares of their peaks. Above 1 the peak was measured badly.
+        load: What became of the requests of the server scenario; None in others.
     """
 
     samples_per_s: float
@@ -90,6 +94,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     gflops: float | None
     peak_gflops: float | None
     peak_share: float | None
+    load: LoadResult | None
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,53 +129,69 @@ def summarize(records: Sequence[Record]) -> list[Trial]:
         groups.setdefault(trial_key(record.configuration, record.workload), []).append(record)
     base: dict[str, list[Record]] = {}
     trials = []
+    classes = _classes(records)
     for group in groups.values():
         first = base.setdefault(group[0].workload.subject, group)
-        trials.append(_trial(group, None if first is group else first))
+        trials.append(_trial(group, None if first is group else first, classes))
     return trials
 
 
-def _trial(records: Sequence[Record], base: Sequence[Record] | None) -> Trial:
+def _classes(records: Sequence[Record]) -> tuple[int | None, ...]:
+    """Return the length classes of the first groups of instances, so that all trials can be compared by them."""
+    groups = next((record.configuration.groups for record in records if record.configuration.groups), ())
+    return tuple(group.max_tokens for group in groups) or STANDARD_CLASSES
+
+
+def _trial(records: Sequence[Record], base: Sequence[Record] | None, classes: Sequence[int | None]) -> Trial:
     with_evidence = [record.evidence for record in records if record.evidence]
     return Trial(
         model=records[0].network.name,
         configuration=records[0].configuration,
         workload=records[0].workload,
-        result=_result(records, base),
+        result=_result(records, base, classes),
         failures=tuple(record.failure.message for record in records if record.failure),
         evidence=with_evidence[-1] if with_evidence else (),
     )
 
 
-def _result(records: Sequence[Record], base: Sequence[Record] | None) -> Result | None:
+def _result(records: Sequence[Record], base: Sequence[Record] | None, classes: Sequence[int | None]) -> Result | None:
     measurements = [record.measurement for record in records if record.measurement]
     if not measurements:
         return None
-    latency_ns = [value for one in measurements for value in one.latency_ns]
+    latency_ns = [value for one in measurements for value in _latency_ns(one)]
+    loads = [one.load for one in measurements if one.load]
+    load = load_result(loads, classes) if loads else None
     return Result(
         samples_per_s=median(one.samples_per_s for one in measurements),
         tokens_per_s=median(one.tokens_per_s for one in measurements),
         latency_ms=LatencyMs(**{f"p{percent}": percentile(latency_ns, percent) / 1e6 for percent in _PERCENTS}),
         latency_bound_ms=LatencyBoundMs(**{f"p{percent}": _bound_ms(latency_ns, percent) for percent in _PERCENTS}),
         n=len(latency_ns),
-        # Batches of texts take different times by nature.
-        outliers=0 if records[0].workload.texts else sum(count_outliers(one.latency_ns) for one in measurements),
+        # Batches of texts take different times by nature, and so do requests that wait for each other.
+        outliers=0
+        if records[0].workload.texts or load
+        else sum(count_outliers(one.latency_ns) for one in measurements),
         padding_fraction=measurements[-1].padding_fraction,
         rss_bytes=_rss_bytes(records),
         engine_ms=median(value for one in measurements for lane in one.engine_ns for value in lane) / 1e6,
         pool_ms=median(value for one in measurements for lane in one.pool_ns for value in lane) / 1e6,
         repeats=tuple(one.samples_per_s for one in measurements),
         ratio=None if base is None else _ratio(records, base),
-        complete=all(one.complete for one in measurements),
+        complete=all(one.complete for one in measurements) and (load is None or load.valid),
         steady=all(one.warmup.steady for one in measurements),
         parent_cpu=max(_parent_cpu(record.surroundings) for record in records if record.surroundings),
         disturbances=disturbances(records),
         page_faults_per_forward=_page_faults_per_forward(records),
+        load=load,
         **_gflops(records),
     )
 
 
-def _bound_ms(latency_ns: Sequence[int], percent: float) -> float | None:
+def _latency_ns(measured: Measurement) -> Sequence[float]:
+    return measured.latency_ns if measured.load is None else measured.load.latency_ns
+
+
+def _bound_ms(latency_ns: Sequence[float], percent: float) -> float | None:
     rank = percentile_rank_bound(len(latency_ns), percent)
     return None if rank is None else sorted(latency_ns)[rank - 1] / 1e6
 
@@ -209,10 +230,18 @@ def _rss_bytes(records: Sequence[Record]) -> int | None:
 
 
 def _ratio(records: Sequence[Record], base: Sequence[Record]) -> Ratio | None:
-    base_rates = {one.repeat: one.measurement.samples_per_s for one in base if one.measurement}
+    base_speeds = {one.repeat: speed for one in base if (speed := _speed(one))}
     pairs = [
-        (one.measurement.samples_per_s, base_rates[one.repeat])
-        for one in records
-        if one.measurement and one.repeat in base_rates
+        (speed, base_speeds[one.repeat]) for one in records if (speed := _speed(one)) and one.repeat in base_speeds
     ]
-    return paired_ratio([rate for rate, _ in pairs], [base for _, base in pairs]) if pairs else None
+    return paired_ratio([speed for speed, _ in pairs], [base for _, base in pairs]) if pairs else None
+
+
+def _speed(record: Record) -> float | None:
+    """Return what is the better the larger it is: the rate or, where that is given, the reciprocal of the p99."""
+    measured, arrivals = record.measurement, record.workload.arrivals
+    if measured is None:
+        return None
+    if arrivals is None or arrivals.clients is not None or arrivals.p99_ms is not None:
+        return measured.samples_per_s
+    return 1e9 / percentile(_latency_ns(measured), 99)

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
+import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from pinstripe import __version__
-from pinstripe.bench.driver import Driver, make_driver, sample_flops
+from pinstripe.bench.driver import Driver, groups_of, make_driver, sample_flops
 from pinstripe.bench.inputs import TokenizedTexts
 from pinstripe.bench.measurement import Measurement
 from pinstripe.bench.record import Failure, Host, Record, trial_key
 from pinstripe.bench.scenarios import Limits
+from pinstripe.bench.server import offsets_ns
 from pinstripe.bench.watch import Surroundings, watching
 from pinstripe.configuration import Workload
 from pinstripe.errors import ConfigurationError, EngineError, ExecutionError, PinstripeError
@@ -72,7 +75,7 @@ def make_grid(
         possible = []
         for workload in workloads:
             try:
-                make_driver(workload, network, len(setup.specs), texts)
+                make_driver(workload, network, groups_of(setup), texts)
             except ConfigurationError as error:
                 skipped.append(Skipped(f"{setup.configuration.label}, {workload.label}", str(error)))
             else:
@@ -94,6 +97,7 @@ class Session:
         host: Software.
         limits: How long each point is measured.
         texts: The tokens of the workloads' texts, where they have some.
+        times: The times of their trace, see `read_trace`, likewise.
         peak: Whether to measure the peak of a configuration's cores before each of its turns.
     """
 
@@ -103,6 +107,7 @@ class Session:
     host: Host
     limits: Limits
     texts: TokenizedTexts | None = None
+    times: NDArray[np.int64] | None = None
     peak: bool = False
 
 
@@ -132,7 +137,11 @@ async def run_grid(
 
     Raises:
         EngineError: An engine refuses the only configuration.
+        ConfigurationError: So many requests as are to arrive cannot be kept, or none arrives.
     """
+    for one in {workload.arrivals for _, workloads in grid.rows for workload in workloads if workload.arrivals}:
+        if one.rate_per_s is not None or session.times is not None:
+            offsets_ns(one, session.limits, session.times)  # raises what would else be said only after a while
     for repeat in range(repeats):
         start = repeat % len(grid.rows)
         step = partial(on_step, repeat)
@@ -213,7 +222,7 @@ async def _measure(
             async with Pool(setup.specs, restart=False) as pool:
                 while remaining:
                     on_step(setup, remaining[0])
-                    driver = make_driver(remaining[0], session.network, len(setup.specs), session.texts)
+                    driver = make_driver(remaining[0], session.network, groups_of(setup), session.texts, session.times)
                     outcome = await _measure_one(pool, driver, session)
                     yield remaining.pop(0), outcome
         except (ExecutionError, EngineError) as error:

@@ -26,7 +26,12 @@ _IN_FLIGHT: Final = 2
 
 
 async def offline_texts(
-    executor: Executor, batches: Sequence[TokenBatch], limits: Limits, on_open: Callable[[], None] = ignore
+    executor: Executor,
+    batches: Sequence[TokenBatch],
+    limits: Limits,
+    on_open: Callable[[], None] = ignore,
+    *,
+    in_flight: int | None = None,
 ) -> Measurement:
     """Whole passes over all batches, in order, each batch on the instance that is free first.
 
@@ -37,6 +42,7 @@ async def offline_texts(
         batches: At least one.
         limits: How long to measure; forwards are counted as the mean of the instances. One pass is always made.
         on_open: Called when the window opens, with nothing in flight.
+        in_flight: Batches offered at a time; None for two an instance.
 
     Raises:
         WorkerError: An instance failed.
@@ -44,7 +50,8 @@ async def offline_texts(
     before = await _warm_up(executor, batches, limits)
     on_open()
     lanes: _Lanes = [[] for _ in range(executor.capacity)]
-    passes = await _repeat(lambda: _offline_pass(executor, batches, lanes), lanes, limits)
+    offered = in_flight or executor.capacity * _IN_FLIGHT
+    passes = await _repeat(lambda: _offline_pass(executor, batches, lanes, offered), lanes, limits)
     return _summary(
         before, lanes, list(batches) * passes, limits, [value for lane in lanes for value in occupied_ns(lane)]
     )
@@ -107,7 +114,7 @@ async def _warm_up(executor: Executor, batches: Sequence[TokenBatch], limits: Li
     return warmup(lanes, steady=all(each.settled for each in steadiness))
 
 
-async def _offline_pass(executor: Executor, batches: Sequence[TokenBatch], lanes: _Lanes) -> None:
+async def _offline_pass(executor: Executor, batches: Sequence[TokenBatch], lanes: _Lanes, in_flight: int) -> None:
     waiting = iter(batches)
     failed = False
 
@@ -123,7 +130,7 @@ async def _offline_pass(executor: Executor, batches: Sequence[TokenBatch], lanes
                 raise
             lanes[result.instance].append(result.timing)
 
-    await asyncio.gather(*(feed() for _ in range(executor.capacity * _IN_FLIGHT)))
+    await asyncio.gather(*(feed() for _ in range(in_flight)))
 
 
 async def _repeat(one_pass: Callable[[], Awaitable[None]], lanes: _Lanes, limits: Limits) -> int:

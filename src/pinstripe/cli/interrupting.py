@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 __all__ = ["run_to_the_end"]
@@ -10,8 +10,14 @@ __all__ = ["run_to_the_end"]
 T = TypeVar("T")
 
 
-def run_to_the_end(coroutine: Coroutine[Any, Any, T]) -> T:
+def run_to_the_end(
+    coroutine: Coroutine[Any, Any, T], loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None
+) -> T:
     """Run a coroutine; SIGTERM and SIGHUP cancel it as Ctrl-C does, unless they are ignored.
+
+    Args:
+        coroutine: What to run.
+        loop_factory: Makes the event loop; None for the usual one.
 
     Raises:
         KeyboardInterrupt: One of them came, and the coroutine has ended.
@@ -27,6 +33,7 @@ def run_to_the_end(coroutine: Coroutine[Any, Any, T]) -> T:
         return await coroutine
 
     try:
-        return asyncio.run(cancellable())
+        with asyncio.Runner(loop_factory=loop_factory) as runner:
+            return runner.run(cancellable())
     except asyncio.CancelledError as error:
         raise KeyboardInterrupt from error

@@ -34,12 +34,14 @@ from pinstripe.cli.console import standard_error
 from pinstripe.cli.interrupting import run_to_the_end
 from pinstripe.cli.shell import shell_word
 from pinstripe.cli.trials import print_runs
+from pinstripe.cli.workloads import Workloads
 from pinstripe.configuration import Configuration, Workload
 from pinstripe.engines import engine
 from pinstripe.errors import EngineError, ExecutionError, KnobError, PlacementError, UsageError
 from pinstripe.knobs import read_host
+from pinstripe.load import new_fine_loop
 from pinstripe.machine import Machine
-from pinstripe.models import Network, Overrides, Text, resolve
+from pinstripe.models import Network, Overrides, resolve
 from pinstripe.pool import Setup, set_up
 
 __all__ = ["measure"]
@@ -52,19 +54,17 @@ def measure(
     overrides: Overrides,
     machine: Machine,
     configurations: Sequence[Configuration],
-    workloads: Sequence[Workload],
+    asked: Workloads,
     repeats: int,
     limits: Limits,
     output: Path | None,
     as_json: bool,
     resume: Path | None = None,
-    texts: Sequence[Text] | None = None,
     peak: bool = False,
 ) -> None:
     """Measure a grid, keep a record of each trial, print the result.
 
-    `texts` are those of the workloads that have some. With `peak` the peak of each configuration's cores is measured,
-    too.
+    With `peak` the peak of each configuration's cores is measured, too.
 
     With `resume`, what that file holds is not measured again, failures included; the rest is appended to it, and the
     result covers all.
@@ -85,9 +85,9 @@ def measure(
     with _saying_if_empty(records, screen), status if screen.is_terminal else nullcontext():
         file = next((one.file for one in configurations if one.file), None)
         network = resolve(model, revision=revision, overrides=overrides, file=file)
-        tokenized = None if texts is None else tokenize(network, texts)  # before an export that may take minutes
+        tokenized = tokenize(network, asked.texts) if asked.texts else None  # before an export that may take minutes
         setups, impossible = _set_up_all(configurations, machine, network)
-    grid = make_grid(setups, workloads, network, tokenized)
+    grid = make_grid(setups, asked.workloads, network, tokenized)
     for message in _notes(setups, (*impossible, *grid.skipped), network, tokenized):
         screen.print(message, soft_wrap=True)
     session = Session(
@@ -97,6 +97,7 @@ def measure(
         host=_host(setups),
         limits=limits,
         texts=tokenized,
+        times=asked.times,
         peak=peak,
     )
     path = resume or output or Path("records") / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{session.run[:6]}.jsonl"
@@ -108,11 +109,15 @@ def measure(
 
     try:
         if resume is not None:
-            records += _records_to_resume(records_file, session, workloads, screen)
+            records += _records_to_resume(records_file, session, asked.workloads, screen)
             session = replace(session, run=records[0].run if records else session.run)
         done = _done(grid, repeats, records)
         with _saying_if_empty(records, screen):
-            run_to_the_end(_run(grid, session, repeats=repeats, done=done, keep=keep, screen=screen))
+            run_to_the_end(
+                _run(grid, session, repeats=repeats, done=done, keep=keep, screen=screen),
+                # Requests are to be sent when they are due, not at the next millisecond.
+                new_fine_loop if any(one.arrivals for one in asked.workloads) else None,
+            )
     finally:
         records_file.close()
         if records:

@@ -53,7 +53,9 @@ def _name(trial: Trial) -> str:
 
 
 def _own(result: Result) -> Iterator[str]:
-    if not result.complete:
+    if result.load is not None:
+        yield from (f"{count:,} requests failed: {kind}" for kind, count in result.load.failures.items())
+    if not result.complete and (result.load is None or result.load.valid):
         yield "the window's upper bound came before the least number of forwards; raise --max-time"
     if result.parent_cpu > _NEAR_CEILING:
         yield (
@@ -69,6 +71,8 @@ def _own(result: Result) -> Iterator[str]:
 
 def _shared() -> Iterator[tuple[_Words, Callable[[Result], bool]]]:
     """Yield what may concern many trials at a time, and which."""
+    yield _invalid, lambda result: result.load is not None and not result.load.valid
+    yield _saturated, lambda result: result.load is not None and bool(result.load.saturated)
     yield lambda _: "times had not settled when the warm-up ended; measure longer", lambda result: not result.steady
     for name, words in _DISTURBED.items():
         yield words, partial(_is_seen, name)
@@ -83,6 +87,15 @@ def _is_undecided(result: Result) -> bool:
 
 def _is_seen(name: Disturbance, result: Result) -> bool:
     return name in result.disturbances.seen
+
+
+def _invalid(results: Sequence[Result]) -> str:
+    loads = [result.load for result in results if result.load]
+    return max(loads, key=lambda load: load.lag_p99_ms).invalid_because or ""
+
+
+def _saturated(results: Sequence[Result]) -> str:
+    return next((result.load.saturated_because for result in results if result.load), None) or ""
 
 
 def _outliers(results: Sequence[Result]) -> str:

@@ -1,5 +1,6 @@
 """Trials as a table for people."""
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -16,10 +17,10 @@ _MIB: Final = 1 << 20
 _LEAST_NAME_WIDTH: Final = 13
 _LEAST_FOR_P99: Final = 299
 _COLUMNS: Final = (
-    *("samples/s", "tokens/s", "padding", "GFLOP/s (of peak)", "p50 ms", "p90 ms", "p99 ms (≤95 %)", "n", "MiB"),
-    "ratio (95 % CI)",
+    *("offered/s", "samples/s", "tokens/s", "padding", "GFLOP/s (of peak)", "p50 ms", "p90 ms", "p99 ms (≤95 %)"),
+    *("n", "MiB", "ratio (95 % CI)"),
 )
-_DISPENSABLE: Final = ("MiB", "p90 ms")
+_DISPENSABLE: Final = ("MiB", "p90 ms", "tokens/s")
 """Left out, in this order, where a table is still too wide; JSON has them."""
 _SUBSTITUTES: Final[dict[str, str | int | None]] = {"≤": "<=", "∞": "inf"}
 """For terminals that do not have these signs."""
@@ -32,9 +33,10 @@ def print_trials(trials: Sequence[Trial], console: Console) -> None:
     are folded; where it is narrower still, dispensable columns are left out.
     """
     first = _first_by_subject(trials)
+    classes = _classes(trials)
     rows: list[Sequence[str]] = [
-        _COLUMNS,
-        *(_cells(trial.result, base=first[trial.workload.subject] is trial) for trial in trials),
+        [*_COLUMNS[:-3], *classes.values(), *_COLUMNS[-3:]],
+        *(_cells(trial, tuple(classes), base=first[trial.workload.subject] is trial) for trial in trials),
     ]
     rows = _without_empty_columns(rows)
     if not can_show("".join(_SUBSTITUTES), console.encoding):
@@ -87,10 +89,23 @@ def _width(rows: Sequence[Sequence[str]]) -> int:
     return _LEAST_NAME_WIDTH + sum(width + 1 for width in _widths(rows))
 
 
-def _cells(result: Result | None, *, base: bool) -> list[str]:
+def _classes(trials: Sequence[Trial]) -> dict[int | None, str]:
+    """Return columns for the length classes of requests, ascending; none if all requests are of one class."""
+    loads = [trial.result.load for trial in trials if trial.result and trial.result.load]
+    found = {one.max_tokens for load in loads for one in load.classes}
+    ordered = sorted(most for most in found if most is not None) + ([None] if None in found else [])
+    if len(ordered) < 2:  # noqa: PLR2004 - a single class is all requests
+        return {}
+    return {most: "p99 rest" if most is None else f"p99 ≤{most}" for most in ordered}
+
+
+def _cells(trial: Trial, classes: Sequence[int | None], *, base: bool) -> list[str]:
+    result = trial.result
     if result is None:
-        return ["failed", *[""] * (len(_COLUMNS) - 1)]
+        return ["", "failed", *[""] * (len(_COLUMNS) + len(classes) - 2)]
+    p99_by_class = {one.max_tokens: _number(one.p99_ms) for one in result.load.classes} if result.load else {}
     return [
+        _offered(trial),
         _number(result.samples_per_s),
         f"{result.tokens_per_s:,.0f}",
         f"{result.padding_fraction:.1%}" if result.padding_fraction else "",
@@ -98,10 +113,19 @@ def _cells(result: Result | None, *, base: bool) -> list[str]:
         _number(result.latency_ms.p50),
         _number(result.latency_ms.p90),
         _p99(result),
+        *(p99_by_class.get(most, "") for most in classes),
         str(result.n),
         "?" if result.rss_bytes is None else f"{result.rss_bytes / _MIB:,.0f}",
         "1 (base)" if base else _ratio(result.ratio),
     ]
+
+
+def _offered(trial: Trial) -> str:
+    """Return how many texts arrived a second; nothing where their number depends on the answers."""
+    arrivals, load = trial.workload.arrivals, trial.result and trial.result.load
+    if arrivals is None or not load or load.offered_per_s is None:
+        return ""
+    return _number(load.offered_per_s * arrivals.texts)
 
 
 def _gflops(result: Result) -> str:
@@ -119,6 +143,8 @@ def _p99(result: Result) -> str:
 
 
 def _number(value: float) -> str:
+    if math.isinf(value):
+        return "∞"
     return f"{value:.3g}" if value < 100 else f"{value:,.0f}"  # noqa: PLR2004 - three digits say all that is known
 
 
