@@ -85,8 +85,8 @@ def simulated(
     mixes: str = "queries,search,squad",
     variants: str = "as published,bandwidth-bound,slow second socket",
     requests: int = 4000,
-    tokens: int = 256,
-    patience: float = 50.0,
+    tokens: int = 512,
+    patience: float | None = None,
     output: Path | None = None,
     plots: Path | None = None,
 ) -> None:
@@ -108,7 +108,7 @@ def simulated(
 
 
 def _one(
-    machine: Any, mix_name: str, variant_name: str, requests: int, batching: tuple[int, float]
+    machine: Any, mix_name: str, variant_name: str, requests: int, batching: tuple[int, float | None]
 ) -> list[dict[str, Any]]:
     """Return the best arm of each family, with its latencies at shares of the best uniform arm's highest rate."""
     mix, variant = MIXES[mix_name], _VARIANTS[variant_name]
@@ -167,9 +167,9 @@ def real(
     rounds: int = 5,
     seconds: float = 20.0,
     shares: str = "0.4,0.6,0.8",
-    tokens: int = 256,
-    patience: float = 50.0,
-    most_tokens: int = 256,
+    tokens: int = 512,
+    patience: float | None = None,
+    most_tokens: int = 512,
     output: Path | None = None,
     plots: Path | None = None,
 ) -> None:

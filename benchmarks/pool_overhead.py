@@ -17,10 +17,10 @@ from statistics import median
 from typing import IO
 
 from pinstripe.bench import Limits, Measurement, fixed_batch, offline, paired_ratio, single_stream
-from pinstripe.statistics import percentile
 from pinstripe.engines import Artefact, LoadRequest, engine, prepare
 from pinstripe.models import Network, resolve
 from pinstripe.pool import Pool, WorkerSpec
+from pinstripe.statistics import percentile
 from pinstripe.testing.fake_engine import fake_network
 
 CPU = max(os.sched_getaffinity(0))

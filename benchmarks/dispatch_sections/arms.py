@@ -46,14 +46,14 @@ _CLASSES: Final[Mapping[str, tuple[tuple[tuple[int, int], tuple[int, int]], ...]
 }
 
 
-def arms_of(machine: str, bounds: Sequence[int], tokens: int, patience_ms: float) -> list[Arm]:
+def arms_of(machine: str, bounds: Sequence[int], tokens: int, patience_ms: float | None = None) -> list[Arm]:
     """Return the arms for a machine.
 
     Args:
         machine: `2x24`, `2x40` or `2`.
         bounds: The upper end of the short class, if the mix has two; without, there is nothing to tell apart.
         tokens: Budget of a batch for each core, the same in all arms.
-        patience_ms: Of `smart`.
+        patience_ms: Of `smart`; None for what is usual.
     """
 
     def rule(policy: Policy) -> DispatchRule:

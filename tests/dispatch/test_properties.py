@@ -407,7 +407,7 @@ def test_whoever_rests_has_said_why(scenario: Scenario) -> None:
     """An instance is idle while something waits only if `smart` said that it declines, and when to ask again.
 
     It is kept for its own class only where there is a longer one, and where a single text that is not longer than its
-    own came within the patience.
+    own came within the patience of what it declines.
     """
     story = happens(scenario, "smart")
     declared = {(one.now_ns, one.instance) for one in story.rests}
@@ -418,7 +418,7 @@ def test_whoever_rests_has_said_why(scenario: Scenario) -> None:
         if rested.rest.why == "kept for its own class":
             most = scenario.groups[rested.group].max_tokens
             assert most is not None
-            since_ns = rested.now_ns - scenario.patience_ms * MS
+            since_ns = rested.now_ns - max(scenario.patience_ms, scenario.bulk_patience_ms) * MS
             assert any(
                 text.tokens <= most and text.event.lane == "single" and since_ns <= text.arrival_ns <= rested.now_ns
                 for text in story.texts.values()

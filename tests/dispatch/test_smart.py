@@ -26,7 +26,6 @@ def _situation(
     *busy_for_ms: float | None,
     groups: Sequence[InstanceGroup] = TWO,
     speeds: Sequence[float] = (1.0, 1.0),
-    patience_ms: float = 50.0,
 ) -> Situation:
     """`busy_for_ms` by instance, in the order of the groups: when its batch should end, None if it is idle."""
     queue = Queue(len(groups))
@@ -39,8 +38,7 @@ def _situation(
         else InstanceState(group=group, began_ns=NOW, expected_ns=NOW + round(busy * MS))
         for group, busy in zip(owners, busy_for_ms, strict=True)
     ]
-    rule = DispatchRule(patience_ms=patience_ms)
-    return Situation(NOW, queue, instances, groups, [_Known(speed) for speed in speeds], rule)
+    return Situation(NOW, queue, instances, groups, [_Known(speed) for speed in speeds], DispatchRule())
 
 
 def _entry(number: int, tokens: int, waited_ms: float = 1.0, *, bulk: bool = False, patience_ms: float = 50.0) -> Entry:
@@ -71,7 +69,7 @@ def test_class_in_use_declines_longer_work() -> None:
 
     choice = choose(situation, situation.instances[0])
 
-    assert choice == Rest("kept for its own class", NOW + 41 * MS)  # 20 ms until it is free there, 21 ms there
+    assert choice == Rest("kept for its own class", NOW + 49 * MS)  # it has waited for 1 of 50 ms
 
 
 def test_class_out_of_use_helps() -> None:

@@ -197,12 +197,14 @@ def _rules(words: WorkloadWords) -> list[DispatchRule]:
     usual = DispatchRule()
     policies = [choice(text, Policy, "--policy") for text in _values(words.policy, "--policy", str, str(usual.policy))]
     budgets = _values(words.token_budget, "--token-budget", int, usual.tokens)
-    patiences = _values(words.patience, "--patience", float, usual.patience_ms)
+    patiences: list[float | None] = [usual.patience_ms]
+    if words.patience is not None:
+        patiences = [*split_list(words.patience, "--patience", float)]
     for budget in budgets:
         if not 1 <= budget <= _MOST_TOKENS:
             raise UsageError(f"a budget of {budget} tokens is out of range; use 1 to {_MOST_TOKENS}")
     for patience in patiences:
-        if not 1 <= patience <= _HOUR_MS:
+        if patience is not None and not 1 <= patience <= _HOUR_MS:
             raise UsageError(f"--patience {patience:g} is out of range; use 1 to {_HOUR_MS} milliseconds")
     return [
         DispatchRule(policy=policy, tokens=budget, patience_ms=patience)

@@ -17,13 +17,14 @@ class DispatchRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         tokens: Most tokens in a batch for each core of its instance, padding included, 1 to 2^24. A text that is longer
             than that is a batch of its own.
         patience_ms: Longest time that a text waits for an instance that suits it, or behind shorter ones; then it is
-            the next for any instance that becomes idle. 1 ms to an hour.
+            the next for any instance that becomes idle. 1 ms to an hour; None for five times what the text takes by
+            itself, and at least 50 ms.
         bulk_patience_ms: The same for texts of the bulk lane, which also wait behind all single ones.
     """
 
     policy: Policy = "smart"
     tokens: Annotated[int, msgspec.Meta(ge=1, le=1 << 24)] = 512
-    patience_ms: Annotated[float, msgspec.Meta(ge=1, le=3_600_000)] = 50.0
+    patience_ms: Annotated[float, msgspec.Meta(ge=1, le=3_600_000)] | None = None
     bulk_patience_ms: Annotated[float, msgspec.Meta(ge=1, le=3_600_000)] = 5000.0
 
     @property

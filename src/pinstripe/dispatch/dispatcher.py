@@ -21,6 +21,11 @@ from pinstripe.pool import BatchResult, Executor
 
 __all__ = ["Dispatcher", "loop_time_ns"]
 
+_USUAL_PATIENCE: Final = 5.0
+"""What a text waits, in times of its own: those who ask for more work expect to wait longer for it. With 5 a long text
+that waits for its instance is still through before its own class has grown a long queue; 1 gives up most of what
+classes bring to short ones (docs/dispatching.md)."""
+_LEAST_PATIENCE_NS: Final = 50_000_000.0
 _LOOK_AGAIN_NS: Final = 100_000_000
 """How often to see whether an instance that was not available has become so."""
 
@@ -185,14 +190,21 @@ class Dispatcher:
     def _enqueue(
         self, number: int, tokens: int, lane: Lane, arrival_ns: int, deadline_ns: int | None, *, texts: int = 0
     ) -> None:
-        patience_ms = self._rule.patience_ms if lane == "single" else self._rule.bulk_patience_ms
         group = group_of(self._groups, tokens)
-        due_ns = arrival_ns + round(patience_ms * 1e6)
+        takes_ns = self._costs[group].predict_ns(max(1, texts), tokens)
+        due_ns = arrival_ns + round(self._patience_ns(lane, takes_ns))
         if deadline_ns is not None:
             # Early enough that a batch which has just begun and its own both end before.
-            due_ns = min(due_ns, deadline_ns - round(2 * self._costs[group].predict_ns(max(1, texts), tokens)))
+            due_ns = min(due_ns, deadline_ns - round(2 * takes_ns))
         entry = Entry(number, tokens, arrival_ns, due_ns, deadline_ns, lane, texts)
         self._queue.add(entry, group if self._rule.policy == "smart" else 0)
+
+    def _patience_ns(self, lane: Lane, takes_ns: float) -> float:
+        if lane == "bulk":
+            return self._rule.bulk_patience_ms * 1e6
+        if self._rule.patience_ms is not None:
+            return self._rule.patience_ms * 1e6
+        return max(_LEAST_PATIENCE_NS, _USUAL_PATIENCE * takes_ns)
 
     def _pump_soon(self) -> None:
         """Give out work once all that comes or ends at this moment is known."""

@@ -64,11 +64,6 @@ class Situation:
     costs: Sequence[CostModel]
     rule: DispatchRule
 
-    @property
-    def patience_ns(self) -> int:
-        """Longest time that a single text waits for an instance that suits it."""
-        return round(self.rule.patience_ms * 1e6)
-
     def budget(self, group: int) -> int:
         """Return the most tokens of a batch of a group."""
         return self.rule.tokens * self.groups[group].cores

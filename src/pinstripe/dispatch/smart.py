@@ -10,7 +10,8 @@ An idle instance looks for work in this order; whoever finds some, takes it:
 3. Texts of the bulk lane, in the same way.
 
 Work of a longer class would block texts that come meanwhile. So the last idle instance of a class declines it as long
-as its class is in use: as long as single texts of its class, or of a shorter one, have come within the patience.
+as its class is in use: as long as single texts of its class, or of a shorter one, have come within the time that the
+longer work has before it is overdue.
 What is overdue waits for those that were due before it, and for a turn of the class between any two of them.
 """
 
@@ -28,6 +29,8 @@ __all__ = ["choose_smart"]
 
 _MOST_DELAY: Final = 0.25
 """Share of its own work's time by which an instance puts that off for shorter texts."""
+_LOOK_AGAIN_NS: Final = 100_000_000
+"""How long to rest at most while something waits: what was expected to end may have got stuck."""
 
 
 def choose_smart(situation: Situation, instance: InstanceState) -> Batch | Rest:
@@ -76,9 +79,8 @@ def _of_lane(situation: Situation, instance: InstanceState, lane: Lane) -> Batch
             return _batch(situation, instance, lane, group, entry)
     if own is not None:
         return _batch(situation, instance, lane, instance.group, own)
-    kept = _is_kept(situation, instance)
     for group in range(instance.group + 1, len(situation.groups)):
-        if kept and not _is_overdue(situation, situation.queue.shelf(lane, group)):
+        if _is_kept(situation, instance, situation.queue.shelf(lane, group)):
             continue
         entry = _to_help(situation, instance, lane, group)
         if entry is not None:
@@ -125,27 +127,24 @@ def _is_overdue(situation: Situation, shelf: Shelf) -> bool:
     return len(shelf) > 0 and shelf.first.due_ns <= situation.now_ns
 
 
-def _is_kept(situation: Situation, instance: InstanceState) -> bool:
+def _is_kept(situation: Situation, instance: InstanceState, longer: Shelf) -> bool:
     """Return whether an instance declines longer work: it is the last idle one for texts that are likely to come."""
-    if instance.group == len(situation.groups) - 1:
+    if not longer or _is_overdue(situation, longer) or sum(one.idle for one in situation.members(instance.group)) > 1:
         return False
-    if sum(one.idle for one in situation.members(instance.group)) > 1:
-        return False
-    since_ns = situation.now_ns - situation.patience_ns
-    shelves = situation.queue.lane("single")[: instance.group + 1]
-    return any(shelf.latest_ns >= since_ns for shelf in shelves)
+    since_ns = situation.now_ns - (longer.first.due_ns - longer.first.arrival_ns)
+    return any(shelf.latest_ns >= since_ns for shelf in situation.queue.lane("single")[: instance.group + 1])
 
 
 def _rest(situation: Situation, instance: InstanceState) -> Rest:
     """Say why nothing was taken although something waits, and when that may be otherwise."""
-    kept = _is_kept(situation, instance)
     why: Why = "sooner elsewhere"
-    times = []
+    times = [situation.now_ns + _LOOK_AGAIN_NS]
     for group, shelf in _filled_shelves(situation):
-        if kept and group > instance.group and not _is_overdue(situation, shelf):
+        if group > instance.group and _is_kept(situation, instance, shelf):
             why = "kept for its own class"
             times.append(shelf.first.due_ns)
-        times.append(round(min(situation.end_ns(shelf.first, group), situation.now_ns + situation.patience_ns)))
+        elif (end_ns := situation.end_ns(shelf.first, group)) < times[0]:
+            times.append(round(end_ns))
     return Rest(why, max(situation.now_ns + 1, min(times)))
 
 
