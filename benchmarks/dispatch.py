@@ -180,9 +180,11 @@ def real(
             mix = MIXES[mix_name]
             arms = arms_of("2", mix.bounds, tokens, patience)
             rows = texts_of(mix, 4000, most_tokens, seed=1)
-            full = runner.run(_real_run(model, engine_name, arms[1], Question(rows, 3000), None))
-            peak = judge(full).completed_per_s
-            typer.echo(f"{mix_name}: {arms[1].label} answers {peak:.0f}/s at most", err=True)
+            best = next(arm for arm in arms if arm.family == "uniform, smart")
+            full = [runner.run(_real_run(model, engine_name, best, Question(rows, 1000), None)) for _ in range(5)]
+            peaks = sorted(round(judge(run).completed_per_s) for run in full)
+            peak = median(peaks)
+            typer.echo(f"{mix_name}: {best.label} answers {peaks} a second at most", err=True)
             found: dict[tuple[str, float], list[dict[str, Any]]] = defaultdict(list)
             for number in range(rounds):
                 for arm in arms[number % len(arms) :] + arms[: number % len(arms)]:

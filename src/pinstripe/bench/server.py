@@ -14,7 +14,7 @@ from pinstripe.bench.scenarios import Limits, ignore
 from pinstripe.configuration import Arrivals
 from pinstripe.dispatch import Dispatcher, loop_time_ns
 from pinstripe.errors import ExecutionError
-from pinstripe.load import LoadRun, Peak, find_peak, judge, run_closed_loop, run_load, schedule
+from pinstripe.load import LoadRun, Peak, find_peak, run_closed_loop, run_load, schedule
 from pinstripe.models import EncodedText
 
 __all__ = ["offsets_ns", "server"]
@@ -22,8 +22,6 @@ __all__ = ["offsets_ns", "server"]
 _BEGIN_CLIENTS: Final = 8
 """Clients for each instance in the closed loop whose rate the search for the highest one begins with."""
 _BEGIN_S: Final = 1.0
-_LEAST_SHARE: Final = 1 / 16
-"""Of that rate: a bound that is not kept there is not kept by a single request either, and each try takes longer."""
 _LEAST_REQUESTS: Final = 299
 """So many bound a 99th percentile."""
 
@@ -127,12 +125,6 @@ async def _highest(
     outcomes: list[_Outcome] = []
 
     async def run_at(rate_per_s: float, seed: int) -> LoadRun:
-        if rate_per_s < start_per_s * _LEAST_SHARE:
-            why = _failing(outcomes[-1].run, p99_ms)
-            raise ExecutionError(
-                f"a p99 of {p99_ms:g} ms is not kept at {start_per_s:.3g} requests a second, nor at down to "
-                f"{_LEAST_SHARE:.0%} of that: {why}; allow more"
-            )
         at = replace(arrivals, rate_per_s=rate_per_s, p99_ms=None, seed=seed)
         offsets = schedule(at, requests=requests).tolist()
         outcomes.append(await run(lambda one: run_load(one, offsets, p99_ms=p99_ms)))
@@ -142,15 +134,10 @@ async def _highest(
     if peak.rate_per_s is None:
         last = next(step for step in reversed(peak.steps) if step.because)
         raise ExecutionError(
-            f"no rate was found that keeps a p99 of {p99_ms:g} ms: at {last.rate_per_s:.3g}/s {last.because}; "
-            "measure on a quiet machine, or look at a fixed rate"
+            f"no rate keeps a p99 of {p99_ms:g} ms: at {last.rate_per_s:.3g}/s {last.because}; "
+            "allow more, measure on a quiet machine, or look at a fixed --rate"
         )
     return outcomes[-1], peak
-
-
-def _failing(run: LoadRun, p99_ms: float) -> str:
-    report = judge(run)
-    return report.invalid_because or f"more than 1 % of the requests were later than {p99_ms:g} ms or failed"
 
 
 def _measured(before: Warmup, outcome: _Outcome, limits: Limits, peak: Peak | None = None) -> Measurement:

@@ -13,7 +13,9 @@ __all__ = ["Peak", "PeakStep", "find_peak"]
 _WIDTH: Final = 1.02
 """The highest rate that fails is less than this times the highest that holds."""
 _DOUBLINGS: Final = 30
-_HALVINGS: Final = 10
+_HALVINGS: Final = 4
+"""At a sixteenth of what a closed loop reaches requests hardly wait for each other; what is too late then is so at any
+rate, and at lower ones each run takes longer."""
 _INVALID_RATES: Final = 2
 _CONFIRMATIONS: Final = 10
 
