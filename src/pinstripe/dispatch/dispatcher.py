@@ -21,10 +21,10 @@ from pinstripe.pool import BatchResult, Executor
 
 __all__ = ["Dispatcher", "loop_time_ns"]
 
-_USUAL_PATIENCE: Final = 5.0
-"""What a text waits, in times of its own: those who ask for more work expect to wait longer for it. With 5 a long text
-that waits for its instance is still through before its own class has grown a long queue; 1 gives up most of what
-classes bring to short ones (docs/dispatching.md)."""
+_USUAL_PATIENCE: Final = 4.0
+"""What a text waits, in times of its own: those who ask for more work expect to wait longer for it. Below 3 short texts
+lose half of what classes bring them, above 5 they gain nothing more and long ones wait (simulated, docs/dispatching.md).
+"""
 _LEAST_PATIENCE_NS: Final = 50_000_000.0
 _LOOK_AGAIN_NS: Final = 100_000_000
 """How often to see whether an instance that was not available has become so."""
