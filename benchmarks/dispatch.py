@@ -178,9 +178,13 @@ def real(
     with asyncio.Runner(loop_factory=new_fine_loop) as runner:
         for mix_name in mixes.split(","):
             mix = MIXES[mix_name]
-            arms = arms_of("2", mix.bounds, tokens, patience)
+            arms = [
+                arm
+                for arm in arms_of("2", mix.bounds, tokens, patience)
+                if any(part in arm.family for part in only.split(","))
+            ]
             rows = texts_of(mix, 4000, most_tokens, seed=1)
-            best = next(arm for arm in arms if arm.family == "uniform, smart")
+            best = next(arm for arm in arms_of("2", (), tokens, patience) if arm.family == "uniform, smart")
             full = [runner.run(_real_run(model, engine_name, best, Question(rows, 1000), None)) for _ in range(5)]
             peaks = sorted(round(judge(run).completed_per_s) for run in full)
             peak = median(peaks)

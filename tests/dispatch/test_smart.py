@@ -89,7 +89,7 @@ def test_overdue_work_is_not_declined() -> None:
     assert first.out_of_turn
     assert 2 not in _numbers(first)
 
-    situation.instances[0].owes_own = True
+    situation.instances[0].owes_turn = True
     assert _numbers(choose(situation, situation.instances[0])) == [2]
 
 

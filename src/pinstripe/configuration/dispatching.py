@@ -17,7 +17,7 @@ class DispatchRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         tokens: Most tokens in a batch for each core of its instance, padding included, 1 to 2^24. A text that is longer
             than that is a batch of its own.
         patience_ms: Longest time that a text waits for an instance that suits it, or behind shorter ones; then it is
-            the next for any instance that becomes idle. 1 ms to an hour; None for four times what the text takes by
+            the next for any instance that becomes idle. 1 ms to an hour; None for six times what the text takes by
             itself, and at least 50 ms.
         bulk_patience_ms: The same for texts of the bulk lane, which also wait behind all single ones.
     """

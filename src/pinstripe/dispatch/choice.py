@@ -16,7 +16,7 @@ class Batch:
 
     Attributes:
         entries: At least one, of one shelf.
-        out_of_turn: Whether they were overdue and are not of its own class and the single lane.
+        out_of_turn: Whether they were taken because they were overdue.
     """
 
     entries: tuple[Entry, ...]

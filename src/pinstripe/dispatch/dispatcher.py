@@ -21,9 +21,10 @@ from pinstripe.pool import BatchResult, Executor
 
 __all__ = ["Dispatcher", "loop_time_ns"]
 
-_USUAL_PATIENCE: Final = 4.0
-"""What a text waits, in times of its own: those who ask for more work expect to wait longer for it. Below 3 short texts
-lose half of what classes bring them, above 5 they gain nothing more and long ones wait (simulated, docs/dispatching.md).
+_USUAL_PATIENCE: Final = 6.0
+"""What a text waits, in times of its own: those who ask for more work expect to wait longer for it. Below 4 short texts
+lose half of what classes bring them when the load is high; above 6 they gain little more, and long ones wait (simulated
+with `benchmarks/dispatch.py`).
 """
 _LEAST_PATIENCE_NS: Final = 50_000_000.0
 _LOOK_AGAIN_NS: Final = 100_000_000
@@ -264,7 +265,7 @@ class Dispatcher:
         tokens = max(entry.tokens for entry in batch.entries)
         one.began_ns = now_ns
         one.expected_ns = now_ns + round(self._costs[one.group].predict_ns(texts, tokens))
-        one.owes_own = batch.out_of_turn
+        one.owes_turn = batch.out_of_turn
         self._run(batch.entries, index)
 
     def _run(self, entries: Sequence[Entry], index: int | None) -> None:

@@ -34,7 +34,7 @@ def _choose_shortest(situation: Situation, instance: InstanceState) -> Batch | R
     shelf = _shelf(situation, instance)
     if shelf is None:
         return Rest("nothing waits")
-    overdue = shelf.first.due_ns <= situation.now_ns and not instance.owes_own
+    overdue = shelf.first.due_ns <= situation.now_ns and not instance.owes_turn
     entries = gather_near(
         shelf,
         shelf.first if overdue else shelf.shortest,
@@ -51,7 +51,7 @@ def _shelf(situation: Situation, instance: InstanceState) -> Shelf | None:
     if not single or not bulk:
         return single or bulk or None
     bulk_is_due = bulk.first.due_ns <= situation.now_ns and bulk.first.due_ns < single.first.due_ns
-    return bulk if bulk_is_due and not instance.owes_own else single
+    return bulk if bulk_is_due and not instance.owes_turn else single
 
 
 _POLICIES: Final[Mapping[Policy, Callable[[Situation, InstanceState], Batch | Rest]]] = {

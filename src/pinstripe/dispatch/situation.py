@@ -21,14 +21,14 @@ class InstanceState:
         available: Whether it can be given work at all; not while its worker is started again.
         began_ns: When its batch was given to it; None if it has none.
         expected_ns: When that should end.
-        owes_own: Whether its last batch was overdue work of others, so that its own comes first now.
+        owes_turn: Whether its last batch was taken because it was overdue, so that the usual order has its turn.
     """
 
     group: int
     available: bool = True
     began_ns: int | None = None
     expected_ns: int = 0
-    owes_own: bool = False
+    owes_turn: bool = False
 
     @property
     def idle(self) -> bool:

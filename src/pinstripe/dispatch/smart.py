@@ -2,8 +2,8 @@
 
 An idle instance looks for work in this order; whoever finds some, takes it:
 
-1. What is overdue in any class, the first due first. After overdue work of others an instance owes its own class a
-   turn, so that a flood of theirs does not shut out its own.
+1. What is overdue in any class, the first due first. After that it owes a turn to the order that follows, so that a
+   flood of overdue work does not shut out all else.
 2. Single texts. Those of shorter classes whose instances are all busy, if they end sooner here, and do not hold up own
    work by more than a quarter of its time; then those of its own class; then those of longer classes, if these end
    sooner here.
@@ -12,7 +12,7 @@ An idle instance looks for work in this order; whoever finds some, takes it:
 Work of a longer class would block texts that come meanwhile. So the last idle instance of a class declines it as long
 as its class is in use: as long as single texts of its class, or of a shorter one, have come within the time that the
 longer work has before it is overdue.
-What is overdue waits for those that were due before it, and for a turn of the class between any two of them.
+What is overdue waits for those that were due before it, and for a turn of the usual order between any two of them.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def choose_smart(situation: Situation, instance: InstanceState) -> Batch | Rest:
     """Return what an idle instance does next."""
     if not len(situation.queue):
         return Rest("nothing waits")
-    overdue = _overdue(situation, instance)
+    overdue = None if instance.owes_turn else _overdue(situation, instance)
     if overdue is not None:
         return overdue
     for lane in LANES:
@@ -55,17 +55,11 @@ def _overdue(situation: Situation, instance: InstanceState) -> Batch | None:
         for group, shelf in enumerate(situation.queue.lane(lane))
         if _is_overdue(situation, shelf)
     )
-    own_waits = len(situation.queue.shelf("single", instance.group)) > 0
     for _, is_bulk, group in due:
         lane: Lane = "bulk" if is_bulk else "single"
-        own = group == instance.group
-        if own and not is_bulk:
-            return _batch(situation, instance, lane, group, situation.queue.shelf(lane, group).first)
-        if instance.owes_own and own_waits:
-            continue
         first = situation.queue.shelf(lane, group).first
         # What others have that is due later has no right to come before what is overdue here.
-        if own or _to_help(situation, instance, lane, group) is first:
+        if group == instance.group or _to_help(situation, instance, lane, group) is first:
             return _batch(situation, instance, lane, group, first, out_of_turn=True)
     return None
 
@@ -106,15 +100,17 @@ def _to_help(situation: Situation, instance: InstanceState, lane: Lane, group: i
     """Return what an instance takes off another group: what would end later there.
 
     That is what is due first; or, where the others would still be faster with that, what is due last, if so much
-    waits that its turn would come late.
+    waits that its turn would come late. Longer work has to gain a quarter of its time, where texts of the instance's
+    class are likely to come meanwhile.
     """
     shelf = situation.queue.shelf(lane, group)
     if not shelf or situation.is_idle(group):
         return None
     first, last = shelf.first, shelf.last
-    if situation.now_ns + situation.time_ns(first, instance.group) <= situation.end_ns(first, group):
+    price = 1 + _MOST_DELAY if group > instance.group and _is_in_use(situation, instance, first) else 1.0
+    if situation.now_ns + price * situation.time_ns(first, instance.group) <= situation.end_ns(first, group):
         return first
-    if situation.now_ns + situation.time_ns(last, instance.group) <= situation.clear_ns(shelf, group):
+    if situation.now_ns + price * situation.time_ns(last, instance.group) <= situation.clear_ns(shelf, group):
         return last
     return None
 
@@ -131,7 +127,12 @@ def _is_kept(situation: Situation, instance: InstanceState, longer: Shelf) -> bo
     """Return whether an instance declines longer work: it is the last idle one for texts that are likely to come."""
     if not longer or _is_overdue(situation, longer) or sum(one.idle for one in situation.members(instance.group)) > 1:
         return False
-    since_ns = situation.now_ns - (longer.first.due_ns - longer.first.arrival_ns)
+    return _is_in_use(situation, instance, longer.first)
+
+
+def _is_in_use(situation: Situation, instance: InstanceState, longer: Entry) -> bool:
+    """Return whether texts of an instance's class, or a shorter one, have come within the patience of longer work."""
+    since_ns = situation.now_ns - (longer.due_ns - longer.arrival_ns)
     return any(shelf.latest_ns >= since_ns for shelf in situation.queue.lane("single")[: instance.group + 1])
 
 
