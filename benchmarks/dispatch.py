@@ -169,7 +169,8 @@ def real(
     shares: str = "0.4,0.6,0.8",
     tokens: int = 512,
     patience: float | None = None,
-    most_tokens: int = 512,
+    most_tokens: int = 256,
+    only: Annotated[str, typer.Option(help="Families to compare, by parts of their names; fifo has to be there.")] = "",
     output: Path | None = None,
     plots: Path | None = None,
 ) -> None:

@@ -157,8 +157,8 @@ def _invalid(latencies_ns: Sequence[int], lags_ns: Sequence[int], cpu_share: flo
         lag_ns, latency_ns = percentile(lags_ns, percent), percentile(latencies_ns, percent)
         if lag_ns > max(_LAG_NS, _LAG_SHARE * latency_ns):
             return (
-                f"the generator sent {100 - percent} % of the requests {lag_ns / 1e6:.1f} ms late or more, above 1 ms and "
-                f"5 % of the p{percent} of the latency: it was measured, not the server"
+                f"the generator sent {100 - percent} % of the requests {lag_ns / 1e6:.1f} ms late or more, above 1 ms "
+                f"and 5 % of the p{percent} of the latency: it was measured, not the server"
             )
     return None
 
