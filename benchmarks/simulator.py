@@ -14,7 +14,7 @@ import json
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import mean, median, stdev
@@ -71,7 +71,6 @@ class _Target:
     def __init__(self, dispatcher: Dispatcher, rows: Sequence[EncodedText]) -> None:
         self._dispatcher = dispatcher
         self._rows = rows
-        self.beyond_s: list[float] = []
         self.batches: dict[tuple[int, int], tuple[_Shape, float]] = {}
 
     async def send(self, number: int) -> None:
@@ -80,7 +79,6 @@ class _Target:
         reply = await self._dispatcher.request(Request((self._rows[number % len(self._rows)],), asked_ns))
         (part,) = reply.parts
         ran_ns = part.timing.finished_ns - part.timing.started_ns
-        self.beyond_s.append((loop_time_ns() - asked_ns - ran_ns) / 1e9)
         self.batches[part.instance, part.timing.started_ns] = (
             _Shape(part.batch_texts, part.batch_tokens),
             ran_ns / 1e9,
@@ -186,7 +184,6 @@ async def _real(
         question = replace(question, offsets_ns=schedule(Arrivals(rate_per_s=rate), seconds).tolist())
         for number in range(rounds):
             await _measure_shapes(pool, network, shapes, measured, np.random.default_rng(number))
-            await _measure_overhead(pool, question, measured)
             await _measure_full(pool, question, measured, seconds / 4)
             real.append(await question.ask(pool, time.process_time_ns))
             print(f"round {number + 1} of {rounds}", flush=True)
@@ -219,16 +216,17 @@ async def _measure_full(pool: Pool, question: _Question, measured: _Measured, se
     run = await run_closed_loop(target, _FULL_CLIENTS, seconds=seconds)
     await dispatcher.close()
     measured.full += target.batches.values()
+    measured.overheads += _gaps_s(target.batches)
     return judge(run).completed_per_s
 
 
-async def _measure_overhead(pool: Pool, question: _Question, measured: _Measured) -> None:
-    """Ask for one text at a time: what it takes longer than its batch is the way there and back."""
-    dispatcher = question.dispatcher(pool)
-    target = _Target(dispatcher, question.texts.rows)
-    await run_closed_loop(target, 1, requests=200)
-    await dispatcher.close()
-    measured.overheads += target.beyond_s
+def _gaps_s(batches: Mapping[tuple[int, int], tuple[_Shape, float]]) -> Iterator[float]:
+    """Yield how long instances had nothing to do between two batches while requests waited."""
+    ends_ns: dict[int, float] = {}
+    for (instance, started_ns), (_, ran_s) in sorted(batches.items()):
+        if instance in ends_ns:
+            yield (started_ns - ends_ns[instance]) / 1e9
+        ends_ns[instance] = started_ns + ran_s * 1e9
 
 
 def _learn(measured: _Measured, cores: int) -> _Simulation:
@@ -249,7 +247,7 @@ def _learn(measured: _Measured, cores: int) -> _Simulation:
             stall_s=mean(held_up) if held_up else 0.0,
         ),
         contention=max(0.0, slower - 1),
-        overhead_s=median(measured.overheads),
+        overhead_s=_usual(measured.overheads),
     )
 
 
