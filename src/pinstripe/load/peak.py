@@ -171,7 +171,7 @@ def _failing(report: LoadReport, p99_ms: float) -> str | None:
         kind, count = next(iter(report.failures.items()))
         return f"{sum(report.failures.values()):,} requests failed, {count:,} of them with: {kind}"
     if report.end == "hopeless":
-        return f"more than 1 % of the planned requests were later than {p99_ms:g} ms, after {report.requests:,} of them"
+        return f"p99 above {p99_ms:g} ms for certain, after {report.requests:,} requests"
     p99 = report.latency_ms.p99
     if p99 is None or p99 > p99_ms:
         return f"p99 is {p99:.1f} ms"
