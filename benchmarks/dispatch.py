@@ -96,10 +96,10 @@ def simulated(
         for mix_name in mixes.split(","):
             for variant_name in variants.split(","):
                 results += _one(machine, mix_name, variant_name, requests, (tokens, patience))
+                if output is not None:
+                    output.write_text("".join(json.dumps(result) + "\n" for result in results))
     print_peaks(results)
     print_rates(results)
-    if output is not None:
-        output.write_text("".join(json.dumps(result) + "\n" for result in results))
     if plots is not None:
         from dispatch_sections.plots import plot_peaks, plot_rates  # noqa: PLC0415 - matplotlib only where it is wanted
 

@@ -1,5 +1,6 @@
 """Requests of one text each through a dispatcher, and what became of them."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -55,19 +56,20 @@ async def serve(
     rate_per_s: float | None,
     *,
     clients: int = 64,
-    cpu_ns: Callable[[], int] | None = None,
+    cpu_ns: Callable[[], int] = time.process_time_ns,
 ) -> LoadRun:
     """Warm up, let the requests arrive by a Poisson process, or without a rate from clients in a closed loop."""
     dispatcher = Dispatcher(executor, pad=pad, rule=arm.rule, groups=arm.groups)
     await dispatcher.warm_up(question.rows[:200], _WARM_UP_S)
     target = Asked(dispatcher, question.rows)
-    clock = {} if cpu_ns is None else {"cpu_ns": cpu_ns}
     try:
         if rate_per_s is None:
-            return await run_closed_loop(target, clients, requests=question.requests, timeout_s=_TIMEOUT_S, **clock)
+            return await run_closed_loop(
+                target, clients, requests=question.requests, timeout_s=_TIMEOUT_S, cpu_ns=cpu_ns
+            )
         arrivals = Arrivals(process="poisson", rate_per_s=rate_per_s, seed=question.seed)
         offsets = schedule(arrivals, requests=question.requests)
-        return await run_load(target, offsets.tolist(), timeout_s=_TIMEOUT_S, p99_ms=question.p99_ms, **clock)
+        return await run_load(target, offsets.tolist(), timeout_s=_TIMEOUT_S, p99_ms=question.p99_ms, cpu_ns=cpu_ns)
     finally:
         await dispatcher.close()
 
