@@ -9,7 +9,7 @@ import pytest
 
 from pinstripe.configuration import DispatchRule, InstanceGroup
 from pinstripe.dispatch import Dispatcher, Request, loop_time_ns
-from pinstripe.errors import ConfigurationError, ExpiredError, WorkerDiedError, WorkerError
+from pinstripe.errors import ConfigurationError, ExpiredError, UsageError, WorkerDiedError, WorkerError
 from pinstripe.models import EncodedText, TokenBatch
 from pinstripe.pool import BatchResult
 from pinstripe.simulate import SimulatedExecutor, SimulatedInstance, run_simulated
@@ -144,7 +144,7 @@ def test_expired_requests_do_not_run() -> None:
 
     message, executor = _run(main, groups=(InstanceGroup(instances=1, cores=1),))
 
-    assert message == "the deadline passed after 41 ms of waiting; allow more, or send less"
+    assert message == "the deadline passed after 10 ms of waiting; allow more, or send less"
     assert executor.given == [(0, 1, 400)]
 
 
@@ -172,7 +172,7 @@ def test_deadline_brings_a_request_forward() -> None:
 
 
 def test_batch_of_an_instance_that_dies_runs_elsewhere() -> None:
-    """It is tried once more, wherever the executor finds room."""
+    """It is tried once more, on another one."""
 
     async def main(dispatcher: Dispatcher, _: _Watched) -> int:
         return len((await dispatcher.request(Request((_row(10),), loop_time_ns()))).parts)
@@ -180,7 +180,7 @@ def test_batch_of_an_instance_that_dies_runs_elsewhere() -> None:
     parts, executor = _run(main, fails=lambda instance: instance == 0)
 
     assert parts == 1
-    assert [instance for instance, _, _ in executor.given] == [0, None]
+    assert [instance for instance, _, _ in executor.given] == [0, 1]
 
 
 def test_batch_that_fails_twice_fails_its_requests() -> None:
@@ -222,6 +222,115 @@ def test_warm_up_teaches_what_things_cost() -> None:
     predicted, _ = _run(main)
 
     assert predicted == pytest.approx([11.0, 11.0], rel=0.02)
+
+
+def test_a_batch_that_cannot_be_made_frees_its_instance() -> None:
+    """Its requests get the error, and the next one runs."""
+    broken = EncodedText(np.ones((2, 2), np.int32))  # cannot be put into a row of a batch
+
+    async def main(dispatcher: Dispatcher, _: _Watched) -> int:
+        with pytest.raises(ValueError, match="broadcast"):
+            await dispatcher.request(Request((broken,), loop_time_ns()))
+        return len((await asyncio.wait_for(dispatcher.request(Request((_row(10),), loop_time_ns())), 1)).parts)
+
+    parts, _ = _run(main, groups=(InstanceGroup(instances=1, cores=1),))
+
+    assert parts == 1
+
+
+def test_closing_that_is_cancelled_leaves_nobody_waiting() -> None:
+    """Whoever waits gets an error, even if closing has not come to its end."""
+
+    async def main(dispatcher: Dispatcher, _: _Watched) -> None:
+        loop = asyncio.get_running_loop()
+        tasks = [loop.create_task(dispatcher.request(Request((_row(200),), loop_time_ns()))) for _ in range(3)]
+        await asyncio.sleep(0.001)
+        closing = loop.create_task(dispatcher.close())
+        await asyncio.sleep(0)
+        closing.cancel()
+        for error in await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 1):
+            assert isinstance(error, WorkerError)
+
+    _run(main)
+
+
+def test_an_executor_that_cancels_is_an_error_of_the_batch() -> None:
+    """Its own cancelling is not taken for the caller's: nobody waits for ever."""
+
+    def cancels(_: int | None) -> bool:
+        raise asyncio.CancelledError
+
+    async def main(dispatcher: Dispatcher, _: _Watched) -> None:
+        with pytest.raises(WorkerError, match="given the batch up"):
+            await asyncio.wait_for(dispatcher.request(Request((_row(10),), loop_time_ns())), 1)
+
+    _run(main, fails=cancels)
+
+
+def test_all_are_told_at_once_when_no_instance_is_left() -> None:
+    """A thousand that wait for instances that will not come back do not fail one by one."""
+
+    class _Gone(_Watched):
+        def available(self, instance: int) -> bool:
+            del instance
+            return False
+
+    async def main() -> float:
+        dispatcher = Dispatcher(_Gone(1, lambda _: True), pad=_pad, rule=DispatchRule())
+        began = asyncio.get_running_loop().time()
+        asked = (dispatcher.request(Request((_row(10),), loop_time_ns())) for _ in range(1000))
+        for error in await asyncio.gather(*asked, return_exceptions=True):
+            assert isinstance(error, WorkerDiedError)
+        return asyncio.get_running_loop().time() - began
+
+    assert run_simulated(main()) < 0.1
+
+
+def test_warm_up_ends_with_its_first_failure() -> None:
+    """The other instances get nothing more to do."""
+
+    async def main(dispatcher: Dispatcher, executor: _Watched) -> int:
+        with pytest.raises(WorkerDiedError):
+            await dispatcher.warm_up([_row(10)], 60.0)
+        given = len(executor.given)
+        await asyncio.sleep(5)
+        return len(executor.given) - given
+
+    later, _ = _run(main, fails=lambda instance: instance == 1)
+
+    assert later == 0
+
+
+def test_fifo_is_by_arrival() -> None:
+    """Neither length nor deadline lets one pass another."""
+
+    async def main(dispatcher: Dispatcher, _: _Watched) -> list[str]:
+        order: list[str] = []
+
+        async def one(name: str, tokens: int, deadline_ms: float | None = None) -> None:
+            now_ns = loop_time_ns()
+            deadline_ns = None if deadline_ms is None else now_ns + round(deadline_ms * MS)
+            await dispatcher.request(Request((_row(tokens),), now_ns, deadline_ns))
+            order.append(name)
+
+        tasks = [asyncio.ensure_future(one("running", 100))]
+        for name, tokens, deadline_ms in (("long", 400, None), ("short", 5, None), ("urgent", 100, 500.0)):
+            await asyncio.sleep(0.001)
+            tasks.append(asyncio.ensure_future(one(name, tokens, deadline_ms)))
+        await asyncio.gather(*tasks)
+        return order
+
+    rule = DispatchRule(policy="fifo", tokens=1)
+    order, _ = _run(main, groups=(InstanceGroup(instances=1, cores=1),), rule=rule)
+
+    assert order == ["running", "long", "short", "urgent"]
+
+
+@pytest.mark.parametrize(("rows", "lane"), [((), "single"), ((_row(3),), "express")])
+def test_requests_that_could_never_be_answered_are_refused(rows: tuple[EncodedText, ...], lane: Any) -> None:
+    """No text, or a lane that nobody serves."""
+    with pytest.raises(UsageError):
+        Request(rows, 0, lane=lane)
 
 
 def test_closing_fails_what_waits() -> None:

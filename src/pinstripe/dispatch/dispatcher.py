@@ -94,6 +94,7 @@ class Dispatcher:
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._pump_is_due = False
+        self._left = 0
         self._closed = False
 
     @property
@@ -125,11 +126,11 @@ class Dispatcher:
         self._check_open()
         numbers = self._new_numbers(len(request.rows))
         one = OpenRequest(request, numbers, asyncio.get_running_loop().create_future())
-        for number, row in zip(numbers, request.rows, strict=True):
-            self._requests[number] = one
-            self._enqueue(number, len(row), request.lane, request.arrival_ns, request.deadline_ns)
-        self._pump_soon()
         try:
+            for number, row in zip(numbers, request.rows, strict=True):
+                self._requests[number] = one
+                self._enqueue(number, len(row), request.lane, request.arrival_ns, request.deadline_ns)
+            self._pump_soon()
             return await one.future
         finally:
             if one.missing:
@@ -172,12 +173,13 @@ class Dispatcher:
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        # First of all, so that nobody waits for ever if closing is cancelled.
         for number in (*self._requests, *self._ready):
             self._queue.remove(number)
             self._fail(number, WorkerError("the dispatcher was closed before the batch ran"))
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _new_numbers(self, count: int) -> range:
         first = self._next_number
@@ -194,7 +196,7 @@ class Dispatcher:
         group = group_of(self._groups, tokens)
         takes_ns = self._costs[group].predict_ns(max(1, texts), tokens)
         due_ns = arrival_ns + round(self._patience_ns(lane, takes_ns))
-        if deadline_ns is not None:
+        if deadline_ns is not None and self._rule.policy != "fifo":
             # Early enough that a batch which has just begun and its own both end before.
             due_ns = min(due_ns, deadline_ns - round(2 * takes_ns))
         entry = Entry(number, tokens, arrival_ns, due_ns, deadline_ns, lane, texts)
@@ -205,6 +207,8 @@ class Dispatcher:
             return self._rule.bulk_patience_ms * 1e6
         if self._rule.patience_ms is not None:
             return self._rule.patience_ms * 1e6
+        if self._rule.policy == "fifo":  # the same for all, so that what is due first has come first
+            return _LEAST_PATIENCE_NS
         return max(_LEAST_PATIENCE_NS, _USUAL_PATIENCE * takes_ns)
 
     def _pump_soon(self) -> None:
@@ -243,16 +247,21 @@ class Dispatcher:
 
     def _rest(self, now_ns: int, times: list[int]) -> None:
         """Look again when an instance that rests wants to, or one that was not available may be."""
+        if (deadline_ns := self._queue.first_deadline_ns) is not None:
+            times = [*times, deadline_ns + 1]
         if not all(one.available for one in self._instances):
             times = [*times, now_ns + _LOOK_AGAIN_NS]
-        if not any(one.available for one in self._instances):
-            self._give_to_any()
+        if not any(one.available for one in self._instances) and not self._left:
+            self._leave_one()
         if times:
             delay_s = max(0, min(times) - now_ns) / 1e9
             self._timer = asyncio.get_running_loop().call_later(delay_s, self._pump)
 
-    def _give_to_any(self) -> None:
-        """Leave what is due first to the executor: it knows whether an instance will come back."""
+    def _leave_one(self) -> None:
+        """Leave what is due first to the executor: it knows whether an instance will come back.
+
+        No more than one at a time: when instances are back, what waits here can still be batched.
+        """
         for lane in ("single", "bulk"):
             for shelf in self._queue.lane(lane):
                 if shelf:
@@ -276,32 +285,46 @@ class Dispatcher:
         task.add_done_callback(self._tasks.discard)
 
     async def _run_batch(self, entries: Sequence[Entry], index: int | None) -> None:
-        """Run a batch; if its instance dies or hangs, once more on whichever the executor finds."""
+        """Run a batch; if its instance dies or hangs, once more on another."""
+        self._left += index is None
+        held = index
         try:
             batch = self._batch(entries)
             try:
-                result = await self._run_on(index, batch)
+                result = await self._executor.submit(batch, instance=index)
             except (WorkerDiedError, WorkerHungError):
                 if index is None:
                     raise
-                result = await self._executor.submit(batch)
+                self._release(index)
+                held = None
+                result = await self._executor.submit(batch, instance=self._other_than(index))
+            else:
+                self._learn(index, batch, result)
             self._answer(entries, batch, result)
+        except asyncio.CancelledError:
+            if self._closed:
+                raise
+            self._fail_all(entries, WorkerError("the executor has given the batch up; send it again"))
         except Exception as error:  # noqa: BLE001 - whoever waits gets it, whatever it is
-            for entry in entries:
-                self._fail(entry.number, error)
-
-    async def _run_on(self, index: int | None, batch: TokenBatch) -> BatchResult:
-        if index is None:
-            return await self._executor.submit(batch)
-        one = self._instances[index]
-        try:
-            result = await self._executor.submit(batch, instance=index)
-            duration_ns = result.timing.finished_ns - result.timing.started_ns
-            self._costs[one.group].observe(batch.size, batch.sequence_length, duration_ns)
-            return result
+            self._fail_all(entries, error)
         finally:
-            one.began_ns = None
-            self._pump_soon()
+            self._left -= index is None
+            self._release(held)
+
+    def _release(self, index: int | None) -> None:
+        if index is not None:
+            self._instances[index].began_ns = None
+        self._pump_soon()
+
+    def _other_than(self, index: int) -> int | None:
+        """Return an instance that is there, and not that one; None if there is none."""
+        others = (one for one in range(self.capacity) if one != index and self._executor.available(one))
+        return next(others, None)
+
+    def _learn(self, index: int | None, batch: TokenBatch, result: BatchResult) -> None:
+        if index is not None:
+            duration_ns = result.timing.finished_ns - result.timing.started_ns
+            self._costs[self._instances[index].group].observe(batch.size, batch.sequence_length, duration_ns)
 
     def _batch(self, entries: Sequence[Entry]) -> TokenBatch:
         if entries[0].number in self._ready:
@@ -324,6 +347,10 @@ class Dispatcher:
             request.fail(error)
         if (ready := self._ready.pop(number, None)) is not None and not ready.future.done():
             ready.future.set_exception(error)
+
+    def _fail_all(self, entries: Sequence[Entry], error: Exception) -> None:
+        for entry in entries:
+            self._fail(entry.number, error)
 
     def _withdraw(self, request: OpenRequest) -> None:
         """Drop what of a request still waits."""

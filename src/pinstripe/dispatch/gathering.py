@@ -25,6 +25,7 @@ def gather_near(shelf: Shelf, lead: Entry, *, tokens: int, most: int, predict_ns
     """
     if lead.texts:
         return (lead,)
+    most = min(most, max(1, tokens // lead.tokens))  # none of them is padded to less
     order = shelf.by_length()
     place = bisect_left(order, (lead.tokens, lead.number))
     shorter = [entry for _, _, entry in order[max(0, place - most) : place]]

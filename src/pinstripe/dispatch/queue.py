@@ -112,6 +112,11 @@ class Queue:
             del self._deadlines[bisect_left(self._deadlines, (entry.deadline_ns, number, length_class))]
         return True
 
+    @property
+    def first_deadline_ns(self) -> int | None:
+        """The deadline that passes first; None if there is none."""
+        return self._deadlines[0][0] if self._deadlines else None
+
     def expired(self, now_ns: int) -> list[int]:
         """Return the numbers of those whose deadline has passed."""
         return [number for _, number, _ in self._deadlines[: bisect_left(self._deadlines, (now_ns + 1,))]]

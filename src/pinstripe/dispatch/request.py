@@ -1,11 +1,12 @@
 """What is asked of a dispatcher, and what it answers."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pinstripe.errors import UsageError
 from pinstripe.models import EncodedText
 from pinstripe.pool import BatchTiming
 
@@ -29,6 +30,17 @@ class Request:
     arrival_ns: int
     deadline_ns: int | None = None
     lane: Lane = "single"
+
+    def __post_init__(self) -> None:
+        """Refuse what could never be answered.
+
+        Raises:
+            UsageError: There is no text, or no such lane.
+        """
+        if not self.rows:
+            raise UsageError("a request of no texts has no answer; give it at least one")
+        if self.lane not in get_args(Lane):
+            raise UsageError(f"there is no lane {self.lane!r}; use one of {', '.join(get_args(Lane))}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -78,7 +78,13 @@ async def warm_up(
             before_ns = spent_ns
         return timings
 
-    lanes = await asyncio.gather(*(one(index) for index in range(len(groups))))
+    running = [loop.create_task(one(index)) for index in range(len(groups))]
+    try:
+        lanes = await asyncio.gather(*running)
+    finally:  # when one fails, the others stop as well
+        for task in running:
+            task.cancel()
+        await asyncio.wait(running)
     return WarmedUp(list(lanes), all(steady))
 
 
