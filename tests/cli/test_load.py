@@ -22,6 +22,22 @@ JUDGED = {0, 1}
 """On a busy machine the generator may be late, so that a run is invalid; what it says of the server stays."""
 
 
+def _started(*words: str, cwd: Path) -> "subprocess.Popen[str]":
+    """Return a process that has connected to its server."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from pinstripe.cli import main; main()", *words],
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "COLUMNS": "200"},
+    )
+    assert process.stderr is not None
+    process.stderr.readline()  # where to
+    process.stderr.readline()  # which texts
+    return process
+
+
 def test_a_run(pinstripe: Run, tmp_path: Path) -> None:
     """A table, rates, and raw times of every request."""
     with serving_fake(FakeService(0.001)) as url:
@@ -61,6 +77,45 @@ def test_find_peak(pinstripe: Run) -> None:
     assert finished.returncode == 1
     assert "p99 ≤ 20 ms" in finished.stdout
     assert "no rate holds" in finished.stdout
+    lines = finished.stdout.splitlines()
+    assert lines[1].endswith("  because")
+    assert lines[2].endswith(" requests")
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_a_server_that_dies_midway(tmp_path: Path) -> None:
+    """More than 1 % failed: code 1, whatever was answered before."""
+    words = ("--rate", "50", "--arrivals", "constant", "--duration", "3", "--warmup", "0")
+    with serving_fake(FakeService(0.001)) as url:
+        process = _started("load", url, *words, cwd=tmp_path)
+        time.sleep(1)
+    out, _ = process.communicate(timeout=60)
+
+    assert process.returncode == 1
+    assert "connection refused" in out
+
+
+def test_a_trace_of_more_than_a_day(pinstripe: Run, tmp_path: Path) -> None:
+    """Refused before anything is connected, but for a duration."""
+    (tmp_path / "trace").write_text("0\n86401\n")
+
+    refused = pinstripe("load", "127.0.0.1:9", "--trace", "trace")
+    cut = pinstripe("load", "127.0.0.1:9", "--trace", "trace", "--duration", "1")
+
+    assert refused.returncode == 2
+    assert "the trace spans 86,401 s, more than a day" in refused.stderr
+    assert "connection refused" in cut.stderr
+
+
+def test_a_port_that_is_taken() -> None:
+    """The fake server says so on one line."""
+    with serving_fake(FakeService(0.001)) as url:
+        words = ("-m", "pinstripe.testing.fake_server", "--port", url.rpartition(":")[2])
+        finished = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=60, check=False)
+
+    assert finished.returncode == 1
+    assert finished.stderr.count("\n") == 1
+    assert "cannot listen on port" in finished.stderr
 
 
 @pytest.mark.parametrize(
@@ -142,17 +197,7 @@ def test_ctrl_c_reports_what_was_measured(tmp_path: Path) -> None:
     """Code 130, and the table of what there was."""
     with serving_fake(FakeService(0.001)) as url:
         words = ("load", url, "--rate", "100", "--duration", "600", "--output", "raw.jsonl")
-        process = subprocess.Popen(
-            [sys.executable, "-c", "from pinstripe.cli import main; main()", *words],
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "COLUMNS": "200"},
-        )
-        assert process.stderr is not None
-        process.stderr.readline()  # connected
-        process.stderr.readline()
+        process = _started(*words, cwd=tmp_path)
         time.sleep(1.5)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=60)

@@ -90,7 +90,7 @@ def test_poisson_arrivals_find_what_the_waiting_times_allow(seed: int) -> None:
             sent_ns=tuple(due.tolist()),
             done_ns=tuple(done.tolist()),
             failures={},
-            most_in_flight=1,
+            most_in_flight=int((turn + 1 - np.searchsorted(done, due, side="right")).max()),
             elapsed_ns=int(done[-1]),
             cpu_ns=0,
             end="complete",
@@ -120,6 +120,22 @@ def test_a_bound_that_no_rate_keeps() -> None:
     assert all(step.report.end == "hopeless" for step in peak.steps)
     assert sum(step.report.requests for step in peak.steps) < 500
     assert len(peak.steps) < 15
+
+
+def test_a_rate_at_which_no_request_meets_another_is_the_lowest() -> None:
+    """At 4 a second, evenly, none is under way when the next comes, and each takes 10 of the 5 ms: one run will do."""
+    peak = _peak(0.01, 5.0, start=4.0)
+
+    assert peak.rate_per_s is None
+    assert len(peak.steps) == 1
+
+
+def test_requests_that_meet_no_other_tell_that_no_rate_holds() -> None:
+    """Two of these arrivals are 2 ‰ of the mean gap apart, so that they meet at any rate above 0.2; the rest tells."""
+    peak = _peak(0.01, 5.0, start=90.0, process="poisson", requests=299)
+
+    assert peak.rate_per_s is None
+    assert min(step.rate_per_s for step in peak.steps) > 5
 
 
 def test_an_early_end_changes_no_decision() -> None:

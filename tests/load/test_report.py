@@ -2,9 +2,11 @@
 
 import math
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
-from pinstripe.load import LoadRun, judge
+from pinstripe.load import LoadReport, LoadRun, judge
 
 MS = 1_000_000
 
@@ -103,3 +105,46 @@ def test_a_single_request() -> None:
     assert report.offered_per_s is None
     assert report.latency_ms.p999 == 5
     assert report.latency_bound_ms.p50 is None
+
+
+def test_failures_excuse_no_lag() -> None:
+    """5 % of infinity is infinite; what counts is the latency of what was answered, and above 1 ms if nothing was."""
+    late = _run([12_000.0] * 1000, lags_ms=[11_000.0] * 1000, gap_ms=1)
+
+    assert not judge(replace(late, failures=dict.fromkeys(range(600), "timeout"))).valid
+    assert not judge(replace(late, failures=dict.fromkeys(range(1000), "timeout"))).valid
+
+    little = _run([100.0] * 1000, lags_ms=[4.0] * 1000)  # below 5 % of the 100 ms of the answered ones
+    assert judge(replace(little, failures=dict.fromkeys(range(600), "timeout"))).valid
+
+
+@pytest.mark.parametrize(
+    ("due_ms", "sent_ms", "done_ms", "per_s"),
+    [
+        ([0, 500, 1000], [0, 500, 1000], [100, 600, 1100], 2.0),  # 2 within the second in which they were due
+        ([0, 5, 10], [0, 1000, 2000], [500, 1500, 2500], 1.0),  # sent late: 2 within 2 s
+        ([0, 0, 0, 0], [0, 0, 0, 0], [250, 500, 750, 1000], 4.0),  # all at once: 4 until the last answer
+        ([0], [0], [200], 5.0),
+        ([0, 10], [0, 10], [500, 1000], 2.0),  # none while others were due
+    ],
+)
+def test_answers_a_second(due_ms: list[int], sent_ms: list[int], done_ms: list[int], per_s: float) -> None:
+    """Until the last was due and sent; until the last answer, where that says nothing."""
+    due, sent, done = (tuple(ms * MS for ms in times) for times in (due_ms, sent_ms, done_ms))
+    run = replace(_run([1.0]), scheduled_ns=due, sent_ns=sent, done_ns=done, elapsed_ns=done[-1])
+
+    assert judge(run).completed_per_s == pytest.approx(per_s)
+
+
+def test_infinite_percentiles_survive_json() -> None:
+    """12 of 400 failed: p95 is finite, p99 is infinite, and the bound of p99.9 is not known."""
+    report = judge(replace(_run([5.0] * 400), failures=dict.fromkeys(range(12), "timeout")))
+    written = msgspec.json.encode(report)
+    shown = msgspec.json.decode(written)
+
+    assert report.latency_ms.p99 == math.inf
+    assert msgspec.json.decode(written, type=LoadReport) == report
+    assert shown["latency_ms"] == {"p50": 5, "p90": 5, "p95": 5, "p99": None, "p999": None, "infinite": ["p99", "p999"]}
+    assert shown["latency_bound_ms"]["p999"] is None
+    assert shown["latency_bound_ms"]["infinite"] == ["p99"]
+    assert "infinite" not in shown["lag_ms"]

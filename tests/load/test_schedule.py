@@ -84,6 +84,8 @@ def test_traces(content: str, offsets: list[int], tmp_path: Path) -> None:
         ('{"time": [1]}\n', "line 1 of .* is no time"),
         ('1\n{"time": \n', "line 2 of .* JSON is not valid"),
         ("\x00\xff\n", "line 1 of .* is no time"),
+        ("1\n2026-03-01T10:00:00\n", "line 2 of .* is a date, line 1 is seconds; write all in one way"),
+        ('\n{"time": "2026-03-01"}\n3\n', "line 3 of .* is seconds, line 2 is a date"),
     ],
 )
 def test_bad_traces_name_the_line(content: str, message: str, tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def load(
     if find_peak and duration is not None:
         raise UsageError("--find-peak runs each rate for a number of requests; name --requests in place of --duration")
     if find_peak and requests is not None and requests < _LEAST_REQUESTS:
-        raise UsageError(f"{requests} requests say nothing of their 99th percentile; use {_LEAST_REQUESTS} or more")
+        raise UsageError(f"--requests {requests} says nothing of a 99th percentile; use {_LEAST_REQUESTS} or more")
     if find_peak:
         requests = requests or _USUAL_REQUESTS
     elif duration is None and requests is None and trace is None:

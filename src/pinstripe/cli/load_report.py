@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 __all__ = ["print_peak", "print_report"]
 
 _LEAST_FOR_P99: Final = 299
+_LEAST_FOR_QUEUE: Final = 50
+_KEPT_UP: Final = 0.9
+_WORDS: Final = ("", "because")
+"""Headers of columns that hold words."""
 _SUBSTITUTES: Final[dict[str, str | int | None]] = {"≤": "<=", "∞": "inf"}
 """For terminals that do not have these signs."""
 
@@ -44,7 +48,7 @@ def print_peak(peak: Peak, console: "Console") -> None:
     """Print a search: its runs as a table, and what it found."""
     _print_table(
         f"p99 ≤ {peak.p99_ms:g} ms",
-        ("requests/s", "seed", "requests", "p50 ms", "p99 ms", "holds", ""),
+        ("requests/s", "seed", "requests", "p50 ms", "p99 ms", "holds", "because"),
         [_step(step) for step in peak.steps],
         console,
     )
@@ -87,7 +91,7 @@ def _step(step: PeakStep) -> tuple[str, ...]:
 def _rates(report: LoadReport) -> Iterator[str]:
     offered = "" if report.offered_per_s is None else f"offered {report.offered_per_s:,.1f}/s, "
     yield (
-        f"{report.requests:,} requests, {report.answered:,} answered; {offered}completed "
+        f"{_requests(report.requests)}, {report.answered:,} answered; {offered}completed "
         f"{report.completed_per_s:,.1f}/s; at most {report.most_in_flight:,} under way; the generator used "
         f"{report.cpu_share:.0%} of a CPU"
     )
@@ -104,13 +108,33 @@ def _remarks(report: LoadReport) -> Iterator[str]:
         yield f"invalid: {report.invalid_because}"
     if report.saturated:
         yield f"saturated: {report.saturated_because}"
+    elif report.valid and _left_a_queue(report):
+        yield (
+            f"answered {report.completed_per_s:,.1f} of {report.offered_per_s:,.1f} offered a second; too few answers "
+            "to tell whether it would go on so"
+        )
     if report.clients is not None:
         yield (
             "a closed loop sends less when the server is slow, so its latencies are not those of users who arrive by "
             "themselves; use --rate for a promise to them"
         )
     elif report.requests < _LEAST_FOR_P99:
-        yield f"{report.requests} requests are too few to bound the 99th percentile, which needs {_LEAST_FOR_P99}"
+        are = "is" if report.requests == 1 else "are"
+        yield f"{_requests(report.requests)} {are} too few to bound the 99th percentile, which needs {_LEAST_FOR_P99}"
+
+
+def _left_a_queue(report: LoadReport) -> bool:
+    """Return whether much was still to be answered when the last request was due, in a run too short to judge that.
+
+    Requests that failed are no queue, so they are taken out of what was offered.
+    """
+    if report.saturated is not None or report.offered_per_s is None or report.requests < _LEAST_FOR_QUEUE:
+        return False
+    return report.completed_per_s < _KEPT_UP * report.offered_per_s * report.answered / report.requests
+
+
+def _requests(number: int) -> str:
+    return "1 request" if number == 1 else f"{number:,} requests"
 
 
 def _values(times: LoadPercentiles) -> tuple[float | None, ...]:
@@ -128,15 +152,25 @@ def _number(value: float | None) -> str:
 def _print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], console: "Console") -> None:
     from rich.table import Table  # noqa: PLC0415
 
+    _print(title, console, style="bold")
+    if not console.is_terminal:
+        for line in _lines(header, rows):
+            _print(line, console)
+        return
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    words = len(header) - 1 if not header[-1] else 0
-    for column, name in enumerate(header):
-        is_text = column == words
-        table.add_column(name, justify="left" if is_text else "right", no_wrap=not is_text)
+    for name in header:
+        table.add_column(name, justify="left" if name in _WORDS else "right", no_wrap=name not in _WORDS)
     for row in rows:
         table.add_row(*(_shown(cell, console) for cell in row))
-    _print(title, console, style="bold")
     console.print(table)
+
+
+def _lines(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield a table for a file or another program: a line for each row, however long, without blanks at its end."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    for row in (header, *rows):
+        cells = zip(row, widths, header, strict=True)
+        yield "  ".join(cell.ljust(w) if name in _WORDS else cell.rjust(w) for cell, w, name in cells).rstrip()
 
 
 def _print(text: str, console: "Console", style: str | None = None) -> None:

@@ -20,7 +20,7 @@ from pinstripe.cli.load_progress import LoadProgress
 from pinstripe.cli.load_report import print_peak, print_report
 from pinstripe.cli.raw_times import RawTimes
 from pinstripe.configuration import Arrivals
-from pinstripe.errors import ExecutionError, RequestError
+from pinstripe.errors import ExecutionError, RequestError, UsageError
 from pinstripe.load import (
     SAMPLE_TEXTS,
     Endpoint,
@@ -48,6 +48,8 @@ _WARMUP_CLIENTS: Final = 4
 _PROBE_CLIENTS: Final = 8
 _PROBE_S: Final = 2.0
 _PROBE_REQUESTS: Final = 400
+_DAY_S: Final = 86_400
+_MOST_FAILED: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +114,8 @@ def run_job(job: LoadJob, *, as_json: bool) -> None:
 
     Raises:
         ExecutionError: The server does not answer as it should, or nothing was measured.
-        Exit: With 130 if it was stopped, or 1 if the run is not valid, nothing was answered or no peak was found.
+        Exit: With 130 if it was stopped, or 1 if the run is not valid, more than 1 % of its requests failed, or no peak
+            was found.
     """
     with RawTimes(job.output) as raw, asyncio.Runner(loop_factory=new_fine_loop) as runner:
         outcome = runner.run(_run(job, raw, standard_error()))
@@ -125,15 +128,15 @@ def run_job(job: LoadJob, *, as_json: bool) -> None:
     if outcome.stopped:
         raise typer.Exit(_INTERRUPTED)
     report, peak = outcome.report, outcome.peak
-    if (report and not (report.valid and report.answered)) or (
-        peak and (not peak.rate_per_s or peak.limit != "server")
-    ):
+    if report is not None and not (report.valid and report.answered >= (1 - _MOST_FAILED) * report.requests):
+        raise typer.Exit(1)
+    if peak is not None and not (peak.rate_per_s and peak.limit == "server"):
         raise typer.Exit(1)
 
 
 async def _run(job: LoadJob, raw: RawTimes, screen: "Console") -> LoadOutcome:
     if job.arrivals.rate_per_s is not None or job.times is not None:
-        schedule(job.arrivals, job.duration_s, job.times, requests=job.requests)  # what cannot be, is said at once
+        _check_times(job)
     async with AsyncExitStack() as stack:
         target, width = await _connect(job, stack)
         texts = "" if job.texts is not None else f"{len(SAMPLE_TEXTS)} built-in English sentences; --texts brings yours"
@@ -159,6 +162,20 @@ async def _run(job: LoadJob, raw: RawTimes, screen: "Console") -> LoadOutcome:
         peak=peak,
         stopped=load.stop.is_set(),
     )
+
+
+def _check_times(job: LoadJob) -> None:
+    """Say at once what cannot be.
+
+    Raises:
+        ConfigurationError: There is no such schedule.
+        UsageError: A trace takes more than a day, which hardly anyone wants: dates far apart, or milliseconds.
+    """
+    due_ns = schedule(job.arrivals, job.duration_s, job.times, requests=job.requests)
+    if job.times is not None and job.duration_s is None and due_ns[-1] > _DAY_S * 1e9:
+        raise UsageError(
+            f"the trace spans {due_ns[-1] / 1e9:,.0f} s, more than a day; name the seconds to send of it by --duration"
+        )
 
 
 class _Load:

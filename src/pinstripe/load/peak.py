@@ -13,9 +13,8 @@ __all__ = ["Peak", "PeakStep", "find_peak"]
 _WIDTH: Final = 1.02
 """The highest rate that fails is less than this times the highest that holds."""
 _DOUBLINGS: Final = 30
-_HALVINGS: Final = 4
-"""At a sixteenth of what a closed loop reaches requests hardly wait for each other; what is too late then is so at any
-rate, and at lower ones each run takes longer."""
+_HALVINGS: Final = 10
+_LEAST_ALONE: Final = 2
 _INVALID_RATES: Final = 2
 _CONFIRMATIONS: Final = 10
 
@@ -69,7 +68,8 @@ async def find_peak(
     not fall behind. From the start it is doubled, or halved, until one holds and one does not; then the gap is bisected
     until it is below 2 %. All these runs have the same arrivals, scaled, so that their differences are the rate's. The
     rate found is confirmed with other arrivals, and lowered by 2 % as long as it is not. A run that is not valid is
-    repeated once; if on the way down three rates are not, no rate will be.
+    repeated once; if on the way down three rates are not, no rate will be. Nor will one below a rate at which
+    those requests are late too that met no other.
 
     Args:
         run_at: Runs at a rate, with a seed for its arrivals; of at least 299 requests, as many at each rate. It may end
@@ -104,6 +104,7 @@ class _Search:
         self._p99_ms = p99_ms
         self._on_step = on_step
         self._invalid_rates = 0
+        self._late_alone = False
         self._steps: list[PeakStep] = []
 
     async def bracket(self, start_per_s: float, seed: int) -> float | None:
@@ -120,6 +121,8 @@ class _Search:
                 break
             if self._invalid_rates > _INVALID_RATES and low is None:
                 break  # what disturbs the generator has nothing to do with the rate
+            if low is None and self._late_alone:
+                break
             rate = rate / 2 if high is not None else rate * 2
         while low is not None and high is not None and high >= _WIDTH * low:
             middle = (low + high) / 2
@@ -158,9 +161,30 @@ class _Search:
         because = _failing(report, self._p99_ms)
         step = PeakStep(rate_per_s=rate, seed=seed, holds=because is None, because=because, report=report)
         self._steps.append(step)
+        self._late_alone = because is not None and report.valid and _late_alone(run, self._p99_ms)
         if self._on_step is not None:
             self._on_step(step)
         return step
+
+
+def _late_alone(run: LoadRun, p99_ms: float) -> bool:
+    """Return whether a rate that does not hold shows that no lower one does.
+
+    So it is if no two requests were under way at a time, or all that were under way alone, two at least, are above the
+    bound. Where some failed it is not: a server may refuse what comes too fast.
+    """
+    if run.failures:
+        return False
+    services_ns = []
+    idle_ns = 0  # from when on all earlier ones were answered
+    nexts_ns = (*run.sent_ns[1:], max(run.done_ns))
+    for sent_ns, done_ns, next_ns in zip(run.sent_ns, run.done_ns, nexts_ns, strict=True):
+        if idle_ns <= sent_ns and done_ns <= next_ns:
+            services_ns.append(done_ns - sent_ns)
+        idle_ns = max(idle_ns, done_ns)
+    if len(services_ns) == len(run.sent_ns):
+        return True
+    return len(services_ns) >= _LEAST_ALONE and min(services_ns) > p99_ms * 1e6
 
 
 def _failing(report: LoadReport, p99_ms: float) -> str | None:
@@ -169,9 +193,10 @@ def _failing(report: LoadReport, p99_ms: float) -> str | None:
         return report.invalid_because
     if report.failures:
         kind, count = next(iter(report.failures.items()))
-        return f"{sum(report.failures.values()):,} requests failed, {count:,} of them with: {kind}"
+        return f"{sum(report.failures.values()):,} of {report.requests:,} requests failed, {count:,} with: {kind}"
     if report.end == "hopeless":
-        return f"p99 above {p99_ms:g} ms for certain, after {report.requests:,} requests"
+        plural = "s" if report.requests > 1 else ""
+        return f"p99 above {p99_ms:g} ms for certain, after {report.requests:,} request{plural}"
     p99 = report.latency_ms.p99
     if p99 is None or p99 > p99_ms:
         return f"p99 is {p99:.1f} ms"

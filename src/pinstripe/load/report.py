@@ -1,11 +1,13 @@
 """What a run says, and whether it may be believed."""
 
 import math
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal, get_args
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from pinstripe.load.run import LoadRun
 from pinstripe.load.saturation import falls_behind
@@ -14,6 +16,7 @@ from pinstripe.statistics import percentile, percentile_rank_bound
 __all__ = ["LoadPercentiles", "LoadReport", "judge"]
 
 _PERCENTS: Final = (50.0, 90.0, 95.0, 99.0, 99.9)
+_Name = Literal["p50", "p90", "p95", "p99", "p999"]
 _NEVER_NS: Final = 1 << 62
 """The latency of a failed request: later than any other."""
 _LAG_NS: Final = 1_000_000
@@ -21,7 +24,7 @@ _LAG_SHARE: Final = 0.05
 _CPU_SHARE: Final = 0.8
 
 
-class LoadPercentiles(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LoadPercentiles(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Percentiles of a time by nearest rank, in milliseconds; infinite where so many requests failed.
 
     Attributes:
@@ -30,6 +33,8 @@ class LoadPercentiles(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         p95: 95th percentile.
         p99: 99th percentile.
         p999: 99.9th percentile.
+        infinite: Those that are infinite, which JSON has no number for and writes as null, like those that are unknown;
+            reading makes them infinite again.
     """
 
     p50: float | None
@@ -37,6 +42,12 @@ class LoadPercentiles(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     p95: float | None
     p99: float | None
     p999: float | None
+    infinite: tuple[_Name, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Restore what was null in JSON."""
+        for name in self.infinite:
+            force_setattr(self, name, math.inf)
 
 
 class LoadReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -47,7 +58,8 @@ class LoadReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         answered: How many of them were answered as they should be.
         failures: Number of the others by how they failed.
         offered_per_s: Requests that were due a second; None for a closed loop and for a single request.
-        completed_per_s: Requests that were answered a second, while others were due.
+        completed_per_s: Requests that were answered a second, until the last was due and sent; until the last answer
+            where none was answered before that, and in a closed loop.
         latency_ms: From the time at which a request was due; failed ones are infinitely late.
         latency_bound_ms: What the true percentiles do not exceed with 95 % confidence each; None where there are too
             few requests for any bound: p99 needs 299. Optimistic where requests wait for each other.
@@ -88,7 +100,8 @@ def judge(run: LoadRun) -> LoadReport:
 
     A run is not valid if the generator mattered: the median or the 99th percentile of its lag is above 1 ms and above
     5 % of the same percentile of the latency, or it used more than 80 % of a CPU. Latencies count from the scheduled
-    time, so that a lag below that makes neither percentile more than 5 % too high.
+    time, so that a lag below that makes neither percentile more than 5 % too high. Where so many failed that the
+    percentile is infinite, that of the answered requests stands for it.
 
     Args:
         run: Of at least one request.
@@ -133,28 +146,37 @@ def _ms(value_ns: int) -> float:
 
 
 def _percentiles(ordered_ns: Sequence[int]) -> LoadPercentiles:
-    p50, p90, p95, p99, p999 = (_ms(percentile(ordered_ns, percent)) for percent in _PERCENTS)
-    return LoadPercentiles(p50=p50, p90=p90, p95=p95, p99=p99, p999=p999)
+    return _named(_ms(percentile(ordered_ns, percent)) for percent in _PERCENTS)
 
 
 def _bounds(ordered_ns: Sequence[int]) -> LoadPercentiles:
     ranks = (percentile_rank_bound(len(ordered_ns), percent) for percent in _PERCENTS)
-    p50, p90, p95, p99, p999 = (None if rank is None else _ms(ordered_ns[rank - 1]) for rank in ranks)
-    return LoadPercentiles(p50=p50, p90=p90, p95=p95, p99=p99, p999=p999)
+    return _named(None if rank is None else _ms(ordered_ns[rank - 1]) for rank in ranks)
+
+
+def _named(values: Iterable[float | None]) -> LoadPercentiles:
+    named = dict(zip(get_args(_Name), values, strict=True))
+    return LoadPercentiles(**named, infinite=tuple(name for name, value in named.items() if value == math.inf))
 
 
 def _completed_per_s(run: LoadRun) -> float:
-    """Answers a second: until the last request was due, or in a closed loop until the last answer."""
-    end_ns = run.scheduled_ns[-1] if run.clients is None else run.elapsed_ns
-    done = sum(done <= end_ns and number not in run.failures for number, done in enumerate(run.done_ns))
-    return done / (end_ns - run.scheduled_ns[0]) * 1e9 if end_ns > run.scheduled_ns[0] else 0.0
+    begin_ns = run.scheduled_ns[0]
+    end_ns = max(run.scheduled_ns[-1], run.sent_ns[-1]) if run.clients is None else run.elapsed_ns
+    answered_ns = [done for number, done in enumerate(run.done_ns) if number not in run.failures]
+    count = sum(done <= end_ns for done in answered_ns)
+    if end_ns == begin_ns or not count:
+        end_ns, count = max(answered_ns, default=begin_ns), len(answered_ns)
+    return count / (end_ns - begin_ns) * 1e9 if end_ns > begin_ns else 0.0
 
 
 def _invalid(latencies_ns: Sequence[int], lags_ns: Sequence[int], cpu_share: float) -> str | None:
     if cpu_share > _CPU_SHARE:
         return f"the generator used {cpu_share:.0%} of a CPU, above 80 %: it was measured, not the server"
+    finite_ns = latencies_ns[: bisect_left(latencies_ns, _NEVER_NS)]
     for percent in (50, 99):
         lag_ns, latency_ns = percentile(lags_ns, percent), percentile(latencies_ns, percent)
+        if latency_ns == _NEVER_NS:
+            latency_ns = percentile(finite_ns, percent) if finite_ns else 0
         if lag_ns > max(_LAG_NS, _LAG_SHARE * latency_ns):
             return (
                 f"the generator sent {100 - percent} % of the requests {lag_ns / 1e6:.1f} ms late or more, above 1 ms "

@@ -24,7 +24,7 @@ def read_trace(path: Path) -> tuple[NDArray[np.int64], Trace]:
     """Return the times of a trace, from its first one on.
 
     Each line holds a time: seconds as a number, from any origin; ISO 8601, in UTC unless it says otherwise; or a JSON
-    object whose field `time` is one of these. Empty lines are passed over.
+    object whose field `time` is one of these; all in one way, as seconds have no date. Empty lines are passed over.
 
     Returns:
         Offsets in nanoseconds [requests], the first 0, not descending; and what describes the file.
@@ -42,13 +42,19 @@ def read_trace(path: Path) -> tuple[NDArray[np.int64], Trace]:
     except OSError as error:
         raise ConfigurationError(f"cannot read {path}: {error.strerror}; check its name and permissions") from error
     times: list[int] = []
+    first: tuple[int, str] | None = None
     for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").splitlines(), start=1):
         if not line.strip():
             continue
         try:
-            time_ns = _time_ns(line.strip())
+            time_ns, way = _time_ns(line.strip())
         except ValueError as error:
             raise ConfigurationError(f"line {number} of {path} is no time: {error}") from error
+        first = first or (number, way)
+        if way != first[1]:
+            raise ConfigurationError(
+                f"line {number} of {path} is {way}, line {first[0]} is {first[1]}; write all in one way"
+            )
         if times and time_ns < times[-1]:
             back_s = (times[-1] - time_ns) / 1e9
             raise ConfigurationError(
@@ -61,8 +67,8 @@ def read_trace(path: Path) -> tuple[NDArray[np.int64], Trace]:
     return offsets, Trace(file=str(path), sha256=hashlib.sha256(content).hexdigest(), requests=len(times))
 
 
-def _time_ns(line: bytes) -> int:
-    """Return the time that a line holds, in nanoseconds from some origin.
+def _time_ns(line: bytes) -> tuple[int, str]:
+    """Return the time that a line holds, in nanoseconds from some origin, and how it is written.
 
     Raises:
         ValueError: It holds none.
@@ -81,9 +87,9 @@ def _time_ns(line: bytes) -> int:
     if isinstance(value, datetime):
         aware = value if value.tzinfo else value.replace(tzinfo=UTC)
         since = aware - datetime(1970, 1, 1, tzinfo=UTC)
-        return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1_000
+        return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1_000, "a date"
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _MOST_S:
-        return round(value * 1e9)
+        return round(value * 1e9), "seconds"
     raise ValueError(f"{shown!r} is neither seconds nor ISO 8601")
 
 

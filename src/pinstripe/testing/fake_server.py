@@ -184,7 +184,11 @@ async def _write(writer: asyncio.StreamWriter, status: int, content: bytes) -> b
 
 
 def _main() -> None:
-    parser = argparse.ArgumentParser(prog="fake_server", description="A server whose latency is known exactly.")
+    parser = argparse.ArgumentParser(
+        prog="fake_server",
+        description="A server whose latency is known exactly. It works off requests whose clients have gone, too: "
+        "what comes after an overload waits until the queue is empty.",
+    )
     parser.add_argument("--port", type=int, default=8080)
     parser.add_argument("--service-ms", type=float, default=10.0, help="milliseconds that each request takes")
     parser.add_argument("--servers", type=int, default=1, help="requests that are served at a time")
@@ -194,7 +198,10 @@ def _main() -> None:
     asked = parser.parse_args()
     stall = (asked.stall_at_s, asked.stall_s)
     service = FakeService(asked.service_ms / 1000, servers=asked.servers, stall=stall)
-    asyncio.run(serve_fake(service, behaviour=asked.behaviour, port=asked.port))
+    try:
+        asyncio.run(serve_fake(service, behaviour=asked.behaviour, port=asked.port))
+    except (OSError, OverflowError) as error:
+        parser.exit(1, f"cannot listen on port {asked.port}: {error}; name another --port\n")
 
 
 if __name__ == "__main__":
