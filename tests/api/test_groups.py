@@ -194,3 +194,50 @@ def test_groups_that_are_wanted() -> None:
     for number in ("instances", "cores"):
         with pytest.raises(UsageError, match="groups say how many instances"):
             Wanted(engine="fake", groups=SHORT_AND_LONG, **{number: 2})  # type: ignore[arg-type]
+
+
+def test_one_text_overtakes_bulk_work(tiny: str) -> None:
+    """Beside sixteen waiting batches of its class a call of one text is the next; its vector is the same."""
+
+    async def run() -> tuple[int, "np.ndarray[tuple[int, ...], np.dtype[np.float32]]"]:
+        ended = 0
+        began = asyncio.Event()
+        batching = BatchRule(texts=10)
+        async with pinstripe.open_async(tiny, configuration=grouped(fixed_us=30_000), batching=batching) as model:
+
+            async def batches() -> AsyncGenerator[TextBatch]:
+                for batch in model.batch_texts([TEXTS[39]] * 300):
+                    yield batch
+
+            async def count(batch: TextBatch, result: BatchResult) -> None:
+                del batch, result
+                nonlocal ended
+                ended += 1
+                began.set()
+
+            bulk = asyncio.ensure_future(model.run(batches(), count))
+            await began.wait()
+            before = ended
+            vector = await model.encode(TEXTS[39])
+            meanwhile = ended - before
+            await bulk
+        return meanwhile, vector
+
+    meanwhile, vector = asyncio.run(run())
+
+    assert meanwhile <= 4  # in turn, those that wait would come first
+    with pinstripe.open(tiny, engine="fake", instances=1) as model:
+        assert np.array_equal(vector, model.encode(TEXTS[39]))
+
+
+def test_last_batches_are_for_the_instances_of_their_class(tiny: str) -> None:
+    """A group of one instance has nothing to share: its last batches stay full, however many others there are."""
+    tokenizer = load_tokenizer(resolve(tiny))
+    groups = (InstanceGroup(instances=7, cores=1, max_tokens=16), InstanceGroup(instances=1, cores=1))
+    rules = (BatchRule(texts=16),) * 2
+
+    def long_sizes(last_for: int | None) -> list[int]:
+        made = batch_texts(tokenizer, TEXTS, rules, groups, last_for=last_for)
+        return [len(batch.rows) for batch in made if batch.tokens.sequence_length > 16]
+
+    assert long_sizes(8) == long_sizes(None)

@@ -7,8 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from pinstripe.bench import FORMAT, Load, Record, Trial, read_records, summarize
+from pinstripe.bench.load_result import load_result
 from pinstripe.cli.remarks import remarks
-from pinstripe.configuration import Arrivals, DispatchRule, Policy, Workload
+from pinstripe.configuration import Arrivals, DispatchRule, Policy, Trace, Workload
 from pinstripe.load import LoadRun
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -116,3 +117,31 @@ def test_policies_under_the_same_arrivals_are_compared_by_their_p99() -> None:
     assert other.result is not None
     assert other.result.ratio is not None
     assert other.result.ratio.value == pytest.approx(4)
+
+
+def test_a_text_longer_than_all_classes_is_in_the_rest() -> None:
+    """Of the requests of 20 and of 300 tokens none is left out where only texts of up to 128 have a class."""
+    load = Load(run=_run([5.0, 7.0]), tokens=(20, 300))
+    found = load_result([load], (128,)).classes
+
+    assert [(one.max_tokens, one.n, one.p50_ms) for one in found] == [(128, 1, 5), (None, 1, 7)]
+
+
+def test_why_there_were_too_few_requests_is_said() -> None:
+    """A trace of one request ends where it ends, and clients where their time does; a rate is cut by --max-time."""
+    record = _record(_run([5.0]))
+    assert record.measurement is not None
+    short = replace(record, measurement=replace(record.measurement, complete=False))
+    trace = Arrivals(process="trace", trace=Trace(file="t", sha256="", requests=1))
+    clients = Arrivals(process="closed", clients=2)
+
+    def said(arrivals: Arrivals) -> str | None:
+        result = _trial(replace(short, workload=replace(short.workload, arrivals=arrivals))).result
+        return result.incomplete_because if result else None
+
+    least = record.limits.min_forwards
+    assert said(trace) == f"the trace has 1 request, --min-forwards asks for {least}"
+    assert f"--min-forwards asks for {least}; raise --min-time" in (said(clients) or "")
+    assert "raise --max-time" in (said(Arrivals(rate_per_s=1)) or "")
+    assert any("upper bound" in line for line in remarks([_trial(short)]))
+    assert not any("upper bound" in line for line in remarks([_trial(record)]))

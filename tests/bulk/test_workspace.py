@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from pinstripe.bulk import BulkJob, survey_texts
+from pinstripe.bulk import BulkJob, rows_kept, survey_texts, workspace_path
 from pinstripe.bulk.chunk import read_chunks
 from pinstripe.bulk.journal import Checkpoint, Journal
 from pinstripe.bulk.manifest import Manifest, make_manifest
@@ -198,3 +198,19 @@ def test_other_knobs_are_another_job(tmp_path: Path) -> None:
     manifests = [make_manifest(job, fake_network(), one, NOTHING) for one in (plain, replace(plain, knobs=knobs))]
 
     assert manifests[1].difference(manifests[0]) == "knobs was none and is allocator=glibc now"
+
+
+def test_work_without_a_row_leaves_nothing(job: BulkJob) -> None:
+    """What ends before the first rows were written removes what it has made; with a row it stays."""
+    partial = workspace_path(job.output)
+    Workspace(job, _manifest(job)).close()
+    assert not partial.exists()
+
+    partial.mkdir()
+    Workspace(job, _manifest(job)).close()
+    assert partial.exists()
+
+    begun = Workspace(job, _manifest(job))
+    begun.append(_rows(1), Checkpoint())
+    begun.close()
+    assert rows_kept(job) == 1

@@ -62,6 +62,7 @@ def test_a_trace_keeps_its_own_rate_or_is_stretched(tmp_path: Path) -> None:
     [
         ("server", {}, "nothing says how many requests arrive"),
         ("server", {"rate": "nan"}, "a rate of nan requests a second is out of range"),
+        ("server", {"rate": "abc"}, "--rate 'abc' is not understood at 'abc'; use a comma-separated list of numbers"),
         ("server", {"rate": "5", "clients": "2"}, "--clients and --rate both say how many"),
         ("server", {"rate": "5", "find_peak": True}, "--find-peak and --rate both say how many"),
         ("server", {"rate": "5", "p99_ms": "9"}, "--p99-ms 9 is about the highest rate"),

@@ -128,3 +128,18 @@ def test_arrivals_that_make_no_sense_are_refused(fields: dict[str, Any], says: s
     """One of a rate, a bound to find it by, a trace, or clients."""
     with pytest.raises(ConfigurationError, match=says):
         Arrivals(**fields)
+
+
+def test_a_subject_goes_by_content_and_by_all_digits() -> None:
+    """A trace that was renamed is the same; rates that differ in the eighth digit are not."""
+
+    def subject(arrivals: Arrivals) -> str:
+        return Workload(scenario="server", sequence_tokens=16, arrivals=arrivals, dispatch=RULE).subject
+
+    old, new = (
+        Arrivals(process="trace", trace=Trace(file=name, sha256="ab", requests=1)) for name in ("t.txt", "u.txt")
+    )
+
+    assert subject(old) == subject(new)
+    assert subject(Arrivals(rate_per_s=1234.5678)) != subject(Arrivals(rate_per_s=1234.5681))
+    assert subject(Arrivals(rate_per_s=50)) == subject(Arrivals(rate_per_s=50.0))

@@ -5,7 +5,7 @@ import os
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,13 @@ from pinstripe.api.stopping import run_stoppable
 from pinstripe.api.text_batch import IN_FLIGHT_OF_GROUPS, Batch, TextBatch, batch_texts, prefetched, run_batches
 from pinstripe.api.wanted import Wanted
 from pinstripe.configuration import BatchRule, Configuration
-from pinstripe.dispatch import Dispatcher
+from pinstripe.dispatch import Dispatcher, Request, loop_time_ns
 from pinstripe.engines import Artefact, Precision
 from pinstripe.errors import BadTextError, StartError, UsageError, WorkerError
 from pinstripe.models import (
     Answer,
     Answers,
+    EncodedText,
     Network,
     Overrides,
     Text,
@@ -33,6 +34,9 @@ from pinstripe.models import (
 from pinstripe.pool import BatchResult, InstanceEvidence, Pool
 
 __all__ = ["AsyncModel"]
+
+Outputs = dict[str, NDArray[Any]]
+"""Arrays by name, as in `BatchResult`."""
 
 _PART_TEXTS: Final = 2048
 """Texts that are tokenized at a time: enough to find company of near-equal length for each, and few enough that the
@@ -95,6 +99,7 @@ class AsyncModel:
         self._pool = pool
         if len(groups := self.configuration.groups) > 1:
             self._dispatcher = Dispatcher(pool, pad=self._tokenizer.pad, rule=prepared.dispatch, groups=groups)
+            self._single_tokens = prepared.dispatch.tokens * min(group.cores for group in groups)
 
     async def close(self) -> None:
         """Stop the instances; calls that still wait fail. Idempotent."""
@@ -135,12 +140,12 @@ class AsyncModel:
         members = self._members(texts)
         vectors: NDArray[np.float32] | None = None
 
-        async def keep(batch: TextBatch, result: BatchResult) -> None:
+        async def keep(indices: NDArray[np.intp], _: list[EncodedText], outputs: Outputs) -> None:
             nonlocal vectors
-            part = result.outputs["embedding"]
+            part = outputs["embedding"]
             if vectors is None:
                 vectors = np.empty((len(members), part.shape[1]), dtype=np.float32)
-            vectors[batch.indices] = part
+            vectors[indices] = part
 
         await self._run_texts(members, keep, prompt=prompt)
         if vectors is None:
@@ -166,10 +171,10 @@ class AsyncModel:
         members = self._members(texts)
         answers: list[Answer | None] = [None] * len(members)
 
-        async def keep(batch: TextBatch, result: BatchResult) -> None:
-            own = [members[index] for index in batch.indices]
-            found = await asyncio.to_thread(self.answers, result.outputs, batch.rows, own)
-            for index, answer in zip(batch.indices, found, strict=True):
+        async def keep(indices: NDArray[np.intp], rows: list[EncodedText], outputs: Outputs) -> None:
+            own = [members[index] for index in indices]
+            found = await asyncio.to_thread(self.answers, outputs, rows, own)
+            for index, answer in zip(indices, found, strict=True):
                 answers[index] = better_answer(answers[index], answer)
 
         await self._run_texts(members, keep, prompt=prompt)
@@ -243,7 +248,7 @@ class AsyncModel:
     async def _run_texts(
         self,
         texts: Sequence[Text],
-        on_result: Callable[[TextBatch, BatchResult], Awaitable[None]],
+        keep: Callable[[NDArray[np.intp], list[EncodedText], Outputs], Awaitable[None]],
         *,
         prompt: str | None,
     ) -> None:
@@ -263,7 +268,22 @@ class AsyncModel:
             part = next(upcoming, None)
             return None if part is None else await asyncio.to_thread(make, part)
 
-        await self.run(prefetched(next_part), on_result)
+        async def on_result(batch: TextBatch, result: BatchResult) -> None:
+            await keep(batch.indices, batch.rows, result.outputs)
+
+        if self._dispatcher is None or len(parts) != 1:
+            await self.run(prefetched(next_part), on_result)
+            return
+        batches = await asyncio.to_thread(make, parts[0])
+        indices = np.concatenate([batch.indices for batch in batches])
+        rows = [row for batch in batches for row in batch.rows]
+        if len(rows) > 1 and sum(map(len, rows)) > self._single_tokens:
+            await self.run(_each(batches), on_result)
+            return
+        # Whoever asks for no more than a batch waits behind no bulk work.
+        reply = await self._dispatcher.request(Request(tuple(rows), loop_time_ns()))
+        for part in reply.parts:
+            await keep(indices[part.texts], [rows[place] for place in part.texts], part.outputs)
 
     def _parts(self, texts: Sequence[Text]) -> list[NDArray[np.intp]]:
         """Return which texts are tokenized at a time: those of near-equal length or, with groups, a cut through all."""
@@ -273,6 +293,11 @@ class AsyncModel:
         if self._dispatcher is None:
             return [order[number * _PART_TEXTS :][:_PART_TEXTS] for number in range(count)]
         return [order[number::count] for number in range(count)]
+
+
+async def _each(batches: Sequence[TextBatch]) -> AsyncGenerator[TextBatch]:
+    for batch in batches:
+        yield batch
 
 
 def _characters(text: Text) -> int:

@@ -63,7 +63,7 @@ def batch_texts(
         prompt: See `Tokenizer.encode`.
         truncate: See `Tokenizer.encode`.
         offsets: See `Tokenizer.encode`.
-        last_for: See `make_batches`.
+        last_for: See `make_batches`; with groups, each class's last batches are for the instances of its own group.
 
     Raises:
         UsageError: See `Tokenizer.encode`.
@@ -85,11 +85,13 @@ def _class_batches(
     given = np.asarray(lengths, dtype=np.int64)
     classes = np.array([group_of(groups, length) for length in lengths], dtype=np.int64)
     due: list[tuple[float, NDArray[np.intp]]] = []
-    for number, rule in enumerate(rules):
+    for number, (rule, group) in enumerate(zip(rules, groups, strict=True)):
         (members,) = np.nonzero(classes == number)
         total = given[members].sum()
         before = 0
-        for batch in make_batches(given[members], rule, last_for=last_for):
+        # Others help at the very end only, and batches that are cut for these, too, cost more than that gains.
+        sharing = None if last_for is None else group.instances
+        for batch in make_batches(given[members], rule, last_for=sharing):
             due.append((before / total, members[batch]))
             before += given[members[batch]].sum()
     return [batch for _, batch in sorted(due, key=lambda one: one[0])]

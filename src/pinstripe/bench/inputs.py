@@ -63,15 +63,16 @@ class TokenizedTexts:
         Args:
             rule: How to batch.
             groups: Groups of instances whose length classes are kept apart, one after the other; none for one class.
-            last_for: See `make_batches`.
+            last_for: See `make_batches`; with groups, each class's last batches are for the instances of its own group.
         """
         lengths = self.lengths
         classes = np.array([group_of(groups, length) if groups else 0 for length in lengths], dtype=np.int64)
+        sharing = [last_for and group.instances for group in groups] or [last_for]
         return tuple(
             self.pad([self.rows[members[index]] for index in batch])
-            for number in range(max(1, len(groups)))
+            for number, instances in enumerate(sharing)
             for members in np.nonzero(classes == number)
-            for batch in make_batches(lengths[members], rule, last_for=last_for)
+            for batch in make_batches(lengths[members], rule, last_for=instances)
         )
 
 

@@ -75,7 +75,7 @@ def load_result(loads: Sequence[Load], classes: Sequence[int | None]) -> LoadRes
 
     Args:
         loads: At least one.
-        classes: Most tokens of each length class, ascending, None for the rest at last.
+        classes: Most tokens of each length class, ascending; None, for the rest, may be the last.
     """
     reports = [judge(one.run) for one in loads]
     late_first = sorted(reports, key=lambda report: report.lag_ms.p99 or 0.0, reverse=True)
@@ -103,7 +103,7 @@ def load_result(loads: Sequence[Load], classes: Sequence[int | None]) -> LoadRes
 def _classes(loads: Sequence[Load], classes: Sequence[int | None]) -> Iterator[ClassLatency]:
     pairs = [pair for one in loads for pair in zip(one.tokens, one.latency_ns, strict=True)]
     above = 0.0
-    for most in classes:
+    for most in dict.fromkeys((*classes, None)):  # no length is left out
         last = math.inf if most is None else most
         values = [latency for tokens, latency in pairs if above < tokens <= last]
         above = last

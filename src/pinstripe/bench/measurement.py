@@ -61,7 +61,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             window. Offline with one shape: the sum over the instances of texts by the time from the barrier to the
             instance's last finished batch, so that batches cut off by the window's end are counted neither in texts nor
             in time. Multi-stream: texts by the window. Server: answered texts by the time from when the first request
-            was to be sent to the last answer.
+            was to be sent to the last answer, or until one more would have been due, if that is later.
         latency_ns: Raw values. Single-stream: from handing out a global batch to having its slowest part. Offline: time
             that a batch occupied its instance, from its predecessor's end (or its submission, if later) to its own.
             Multi-stream: from asking to the answer to the whole query. Server: of the answered requests, from when they

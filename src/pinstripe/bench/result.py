@@ -11,6 +11,7 @@ from pinstripe.bench.disturbances import Disturbances, disturbances
 from pinstripe.bench.load_result import STANDARD_CLASSES, LoadResult, load_result
 from pinstripe.bench.measurement import Measurement
 from pinstripe.bench.record import Record, trial_key
+from pinstripe.bench.shortfall import shortfall
 from pinstripe.bench.watch import Surroundings
 from pinstripe.configuration import Configuration, Workload
 from pinstripe.pool import InstanceEvidence
@@ -61,6 +62,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
             compared with the first configuration under the same workload; None for that itself, or where no round has
             both.
         complete: Whether every window met its minimums and, where requests arrive, is valid.
+        incomplete_because: Which minimum was not met, and why; None if all were.
         steady: Whether every warm-up had settled.
         parent_cpu: Largest share of one CPU that the parent used in any repeat; above one half the pool is near its
             ceiling.
@@ -87,6 +89,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     repeats: tuple[float, ...]
     ratio: Ratio | None
     complete: bool
+    incomplete_because: str | None
     steady: bool
     parent_cpu: float
     disturbances: Disturbances
@@ -178,6 +181,7 @@ def _result(records: Sequence[Record], base: Sequence[Record] | None, classes: S
         repeats=tuple(one.samples_per_s for one in measurements),
         ratio=None if base is None else _ratio(records, base),
         complete=all(one.complete for one in measurements) and (load is None or load.valid),
+        incomplete_because=shortfall(records),
         steady=all(one.warmup.steady for one in measurements),
         parent_cpu=max(_parent_cpu(record.surroundings) for record in records if record.surroundings),
         disturbances=disturbances(records),

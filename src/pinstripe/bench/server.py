@@ -122,13 +122,14 @@ async def _highest(
     begin = await run(lambda one: run_closed_loop(one, _BEGIN_CLIENTS * instances, seconds=begin_s))
     start_per_s = len(begin.run.scheduled_ns) / begin.run.elapsed_ns * 1e9
     requests = max(_LEAST_REQUESTS, limits.min_forwards, round(start_per_s * limits.min_s))
-    outcomes: list[_Outcome] = []
+    outcome = begin
 
     async def run_at(rate_per_s: float, seed: int) -> LoadRun:
+        nonlocal outcome
         at = replace(arrivals, rate_per_s=rate_per_s, p99_ms=None, seed=seed)
         offsets = schedule(at, requests=requests).tolist()
-        outcomes.append(await run(lambda one: run_load(one, offsets, p99_ms=p99_ms)))
-        return outcomes[-1].run
+        outcome = await run(lambda one: run_load(one, offsets, p99_ms=p99_ms))
+        return outcome.run
 
     peak = await find_peak(run_at, p99_ms, start_per_s=start_per_s, seed=arrivals.seed)
     if peak.rate_per_s is None:
@@ -137,7 +138,7 @@ async def _highest(
             f"no rate keeps a p99 of {p99_ms:g} ms: at {last.rate_per_s:.3g}/s {last.because}; "
             "allow more, measure on a quiet machine, or look at a fixed --rate"
         )
-    return outcomes[-1], peak
+    return outcome, peak
 
 
 def _measured(before: Warmup, outcome: _Outcome, limits: Limits, peak: Peak | None = None) -> Measurement:
@@ -147,7 +148,7 @@ def _measured(before: Warmup, outcome: _Outcome, limits: Limits, peak: Peak | No
     if not answered:
         reasons = ", ".join(dict.fromkeys(run.failures.values()))
         raise ExecutionError(f"none of {len(numbers)} requests was answered ({reasons}); lower the rate")
-    window_ns = max(run.done_ns[number] for number in answered) - run.scheduled_ns[0]
+    window_ns = max(max(run.done_ns[number] for number in answered) - run.scheduled_ns[0], _offered_ns(run))
     return measurement(
         warmup=before,
         complete=len(numbers) >= limits.min_forwards,
@@ -160,3 +161,11 @@ def _measured(before: Warmup, outcome: _Outcome, limits: Limits, peak: Peak | No
         padded_tokens=asking.padded_tokens,
         load=Load(run=run, tokens=tuple(max(asking.lengths(number)) for number in numbers), peak=peak),
     )
+
+
+def _offered_ns(run: LoadRun) -> float:
+    """Return the time that the requests of an open loop take to come, the gap after the last one included; else 0."""
+    gaps = len(run.scheduled_ns) - 1
+    if run.clients is not None or not gaps:
+        return 0.0
+    return (run.scheduled_ns[-1] - run.scheduled_ns[0]) * (gaps + 1) / gaps

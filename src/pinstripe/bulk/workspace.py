@@ -46,6 +46,7 @@ class Workspace:
         self._path = workspace_path(job.output)
         self._busy = threading.Lock()
         with self._writing():
+            self._is_new = not self._path.exists()
             self._path.mkdir(exist_ok=True)
             self._lock = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -96,9 +97,13 @@ class Workspace:
                 self._path.rmdir()
 
     def close(self) -> None:
-        """Close what is open, once nobody writes; the work can be gone on with."""
+        """Close what is open, once nobody writes; the work can be gone on with. If none was begun, nothing is left."""
         with self._busy:
             self._close_files()
+            if self._is_new and not self.checkpoint.rows:
+                with suppress(OSError):  # it is finished already, or somebody has put something there
+                    self._clear()
+                    self._path.rmdir()
             os.close(self._lock)
 
     def _begin(self, manifest: Manifest) -> None:

@@ -60,7 +60,10 @@ def split_list(text: str, option: str, parse: Callable[[str], T]) -> list[T]:
         try:
             values.append(parse(part.strip()))
         except ValueError as error:
-            raise UsageError(f"{option} {text!r} is not understood at {part!r}; use a comma-separated list") from error
+            what = "list of numbers" if parse in {int, float} else "list"
+            raise UsageError(
+                f"{option} {text!r} is not understood at {part!r}; use a comma-separated {what}"
+            ) from error
     return values
 
 

@@ -55,8 +55,8 @@ def _name(trial: Trial) -> str:
 def _own(result: Result) -> Iterator[str]:
     if result.load is not None:
         yield from (f"{count:,} requests failed: {kind}" for kind, count in result.load.failures.items())
-    if not result.complete and (result.load is None or result.load.valid):
-        yield "the window's upper bound came before the least number of forwards; raise --max-time"
+    if result.incomplete_because and (result.load is None or result.load.valid):
+        yield result.incomplete_because
     if result.parent_cpu > _NEAR_CEILING:
         yield (
             f"the parent used {result.parent_cpu:.0%} of a CPU, above half of the pool's ceiling; "

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import compress
 from typing import Final
 
 from rich.console import Console
@@ -27,7 +28,7 @@ _SUBSTITUTES: Final[dict[str, str | int | None]] = {"≤": "<=", "∞": "inf"}
 
 
 def print_trials(trials: Sequence[Trial], console: Console) -> None:
-    """Print the trials of a run: a table for each workload with equal columns, and remarks below.
+    """Print the trials of a run: a table for each workload with columns of equal width, and remarks below.
 
     Numbers are never cut: where the window is narrow, intervals go below their values, and the configurations' names
     are folded; where it is narrower still, dispensable columns are left out.
@@ -50,11 +51,13 @@ def print_trials(trials: Sequence[Trial], console: Console) -> None:
     for subject, base in first.items():
         table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
         table.add_column("configuration", overflow="fold", min_width=_LEAST_NAME_WIDTH)
-        for name, width in zip(header, _widths([header, *cells]), strict=True):
+        own = [(trial, row) for trial, row in zip(trials, cells, strict=True) if trial.workload.subject == subject]
+        said = [any(column) for column in zip(*(row for _, row in own), strict=True)]
+        for name, width in compress(zip(header, _widths([header, *cells]), strict=True), said):
             table.add_column(name, justify="right", no_wrap=True, width=width)
-        for trial, row in zip(trials, cells, strict=True):
-            if trial.workload.subject == subject:
-                table.add_row(f"{trial.configuration.label} {trial.workload.batching}".rstrip(), *row)
+        for trial, row in own:
+            name = f"{trial.configuration.label} {trial.workload.batching}".rstrip()
+            table.add_row(name, *compress(row, said))
         console.print(base.workload.title, style="bold")
         console.print(table)
     for remark in remarks(trials):

@@ -77,7 +77,7 @@ PatienceOption = Annotated[
     typer.Option(
         help="Milliseconds after which a text waits no longer for an instance that suits it, or behind shorter ones.",
         metavar="MS",
-        show_default="500",
+        show_default="six times what the text takes by itself, at least 50",
     ),
 ]
 RateOption = Annotated[str | None, typer.Option(help="Requests a second.", rich_help_panel=_ARRIVING)]

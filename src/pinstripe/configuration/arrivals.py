@@ -95,9 +95,14 @@ class Arrivals(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             self.process,
             self.trace and PurePath(self.trace.file).name,
             self.clients and ("1 client" if self.clients == 1 else f"{self.clients} clients"),
-            self.rate_per_s and f"{self.rate_per_s:g}/s",
-            self.p99_ms and f"p99 ≤ {self.p99_ms:g} ms",
+            self.rate_per_s and f"{_exactly(self.rate_per_s)}/s",
+            self.p99_ms and f"p99 ≤ {_exactly(self.p99_ms)} ms",
             self.seed and f"seed {self.seed}",
             f"of {self.texts} texts" if self.texts > 1 else None,
         )
         return " ".join(str(part) for part in parts if part)
+
+
+def _exactly(number: float) -> str:
+    """Return all digits of a number, so that different ones have different names."""
+    return repr(number).removesuffix(".0")

@@ -4,6 +4,7 @@ from pathlib import PurePath
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from pinstripe.configuration.arrivals import Arrivals
 from pinstripe.configuration.batching import BatchRule, Order
@@ -127,9 +128,12 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def subject(self) -> str:
         """What identifies the title: equal for workloads whose results can be compared, whatever a file's name."""
-        trace = self.arrivals.trace if self.arrivals else None
-        titled = self.title if self.texts is None else self._titled(self.texts.sha256)
-        return titled if trace is None else f"{titled}, {trace.sha256}"
+        texts, arrivals = self.texts, self.arrivals
+        if texts:
+            texts = replace(texts, file=texts.sha256)
+        if arrivals and arrivals.trace:
+            arrivals = replace(arrivals, trace=replace(arrivals.trace, file=arrivals.trace.sha256))
+        return replace(self, texts=texts, arrivals=arrivals).title
 
     def _titled(self, texts: str) -> str:
         arrivals = self.arrivals and self.arrivals.label

@@ -19,8 +19,11 @@ def find_homes(free: Sequence[int], sizes: Sequence[int], *, in_turn: bool, alon
         alone: Whether an instance has its group to itself.
 
     Returns:
-        The index of each instance's group; None for one that has to take its cores from several.
+        The index of each instance's group; None for one that has to take its cores from several, and for all where
+        these need more cores than there are.
     """
+    if sum(sizes) > sum(free):
+        return [None] * len(sizes)
 
     def pack(some: Sequence[int]) -> list[int] | None:
         return _pack(free, [sizes[place] for place in some], in_turn=in_turn, alone=alone)
