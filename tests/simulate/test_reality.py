@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from statistics import median
 
 import numpy as np
 import pytest
@@ -50,6 +51,7 @@ async def _ask_real_workers() -> LoadReport:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_queues_of_a_real_pool() -> None:
     """Two workers that sleep for a known time answer as fast as the simulation says: 10 %, and 20 % at the 99th."""
 
@@ -57,13 +59,15 @@ def test_queues_of_a_real_pool() -> None:
         return (_FIXED_MS + _TOKEN_MS * texts * tokens) / cores / 1e3
 
     with asyncio.Runner(loop_factory=new_fine_loop) as runner:
-        real = runner.run(_ask_real_workers())
-    if real.invalid_because is not None:
-        pytest.skip(f"this machine is too busy to compare with: {real.invalid_because}")
+        runs = [runner.run(_ask_real_workers()) for _ in range(3)]
+    real = [run for run in runs if run.valid]
+    if not real:
+        pytest.skip(f"this machine is too busy to compare with: {runs[0].invalid_because}")
     machine = SimulatedExecutor((SimulatedInstance(1),) * 2, cost, overhead_s=0.0005)
     simulated = run_simulated(_ask(machine, lambda: 0))
 
-    assert simulated.requests == real.requests
-    assert simulated.completed_per_s == pytest.approx(real.completed_per_s, rel=0.1)
-    assert simulated.latency_ms.p50 == pytest.approx(real.latency_ms.p50, rel=0.1)
-    assert simulated.latency_ms.p99 == pytest.approx(real.latency_ms.p99, rel=0.2)
+    assert simulated.requests == real[0].requests
+    for name, tolerance in (("p50", 0.1), ("p99", 0.2)):
+        measured = median(getattr(run.latency_ms, name) for run in real)  # a stall in one of them is not the pool's
+        assert getattr(simulated.latency_ms, name) == pytest.approx(measured, rel=tolerance)
+    assert simulated.completed_per_s == pytest.approx(median(run.completed_per_s for run in real), rel=0.1)
