@@ -9,8 +9,8 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pinstripe.configuration import BatchRule, InstanceGroup, group_of
-from pinstripe.dispatch import make_batches
+from pinstripe.configuration import BatchRule, InstanceGroup
+from pinstripe.dispatch import make_class_batches
 from pinstripe.models import EncodedText, Text, TokenBatch, Tokenizer
 from pinstripe.pool import BatchResult, Executor
 
@@ -63,38 +63,17 @@ def batch_texts(
         prompt: See `Tokenizer.encode`.
         truncate: See `Tokenizer.encode`.
         offsets: See `Tokenizer.encode`.
-        last_for: See `make_batches`; with groups, each class's last batches are for the instances of its own group.
+        last_for: See `make_class_batches`.
 
     Raises:
         UsageError: See `Tokenizer.encode`.
     """
     rows, owners = tokenizer.encode_windows(texts, prompt=prompt, truncate=truncate, offsets=offsets)
     batches = []
-    for places in _class_batches([len(row) for row in rows], rules, groups, last_for):
+    for places in make_class_batches([len(row) for row in rows], rules, groups, last_for=last_for):
         members = [rows[place] for place in places]
         batches.append(TextBatch(owners[places], members, tokenizer.pad(members)))
     return batches
-
-
-def _class_batches(
-    lengths: Sequence[int], rules: Sequence[BatchRule], groups: Sequence[InstanceGroup], last_for: int | None
-) -> list[NDArray[np.intp]]:
-    """Return the batches of all classes, in an order in which all classes come to their end together."""
-    if not groups:
-        return make_batches(lengths, rules[0], last_for=last_for)
-    given = np.asarray(lengths, dtype=np.int64)
-    classes = np.array([group_of(groups, length) for length in lengths], dtype=np.int64)
-    due: list[tuple[float, NDArray[np.intp]]] = []
-    for number, (rule, group) in enumerate(zip(rules, groups, strict=True)):
-        (members,) = np.nonzero(classes == number)
-        total = given[members].sum()
-        before = 0
-        # Others help at the very end only, and batches that are cut for these, too, cost more than that gains.
-        sharing = None if last_for is None else group.instances
-        for batch in make_batches(given[members], rule, last_for=sharing):
-            due.append((before / total, members[batch]))
-            before += given[members[batch]].sum()
-    return [batch for _, batch in sorted(due, key=lambda one: one[0])]
 
 
 async def prefetched(next_part: Callable[[], Awaitable[list[T] | None]]) -> AsyncGenerator[T]:

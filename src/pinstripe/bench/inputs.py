@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pinstripe.configuration import BatchRule, InstanceGroup, group_of
-from pinstripe.dispatch import make_batches
+from pinstripe.configuration import BatchRule, InstanceGroup
+from pinstripe.dispatch import make_class_batches
 from pinstripe.errors import ConfigurationError, ModelError
 from pinstripe.models import EncodedText, Network, Text, TokenBatch, load_tokenizer
 
@@ -58,22 +58,15 @@ class TokenizedTexts:
     def batches(
         self, rule: BatchRule, groups: Sequence[InstanceGroup] = (), *, last_for: int | None = None
     ) -> tuple[TokenBatch, ...]:
-        """Return all texts in batches, in the order in which they should run; see `make_batches`.
+        """Return all texts in batches, in the order in which they should run; see `make_class_batches`.
 
         Args:
             rule: How to batch.
-            groups: Groups of instances whose length classes are kept apart, one after the other; none for one class.
-            last_for: See `make_batches`; with groups, each class's last batches are for the instances of its own group.
+            groups: Groups of instances whose length classes are kept apart; none for one class.
+            last_for: See `make_class_batches`.
         """
-        lengths = self.lengths
-        classes = np.array([group_of(groups, length) if groups else 0 for length in lengths], dtype=np.int64)
-        sharing = [last_for and group.instances for group in groups] or [last_for]
-        return tuple(
-            self.pad([self.rows[members[index]] for index in batch])
-            for number, instances in enumerate(sharing)
-            for members in np.nonzero(classes == number)
-            for batch in make_batches(lengths[members], rule, last_for=instances)
-        )
+        batches = make_class_batches(self.lengths, [rule] * max(1, len(groups)), groups, last_for=last_for)
+        return tuple(self.pad([self.rows[index] for index in batch]) for batch in batches)
 
 
 def fixed_texts(network: Network, sequence_tokens: int) -> TokenizedTexts:

@@ -4,7 +4,7 @@
 `make_batches` batches texts that are all there beforehand.
 """
 
-from pinstripe.dispatch.batching import make_batches, padding_fraction
+from pinstripe.dispatch.batching import make_batches, make_class_batches, padding_fraction
 from pinstripe.dispatch.choice import Batch, Rest
 from pinstripe.dispatch.cost_model import CostModel
 from pinstripe.dispatch.dispatcher import Dispatcher, loop_time_ns
@@ -30,5 +30,6 @@ __all__ = [
     "choose",
     "loop_time_ns",
     "make_batches",
+    "make_class_batches",
     "padding_fraction",
 ]

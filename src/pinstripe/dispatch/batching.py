@@ -6,9 +6,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pinstripe.configuration import BatchRule
+from pinstripe.configuration import BatchRule, InstanceGroup, group_of
 
-__all__ = ["make_batches", "padding_fraction"]
+__all__ = ["make_batches", "make_class_batches", "padding_fraction"]
 
 _BATCH_COST_TOKENS: Final = 32
 """Tokens that could be computed in the time that a batch takes beyond what grows with its tokens: the way through the
@@ -47,6 +47,41 @@ def make_batches(
     budgets = _budgets(ordered, rule, last_for)
     sizes = (_cheapest_sizes if rule.order == "sorted" else _arrival_sizes)(ordered, rule.texts, budgets)
     return np.split(order, np.cumsum(sizes)[:-1]) if sizes else []
+
+
+def make_class_batches(
+    lengths: Sequence[int] | NDArray[np.integer[Any]],
+    rules: Sequence[BatchRule],
+    groups: Sequence[InstanceGroup],
+    *,
+    last_for: int | None = None,
+) -> list[NDArray[np.intp]]:
+    """Return the batches of all length classes, in an order in which all classes come to their end together.
+
+    Args:
+        lengths: Tokens of each text, at least 1.
+        rules: How to batch the texts of each group's class; the first one where there are no groups.
+        groups: The groups of instances whose classes are kept apart; none for one class of all lengths.
+        last_for: See `make_batches`. With groups any number says that these are the last texts; each class's last
+            batches are then for the instances of its own group: others help only at the very end, and cutting for
+            them costs more than it gains.
+
+    Returns:
+        Indices into `lengths`, an array a batch.
+    """
+    if not groups:
+        return make_batches(lengths, rules[0], last_for=last_for)
+    given = np.asarray(lengths, dtype=np.int64)
+    classes = np.array([group_of(groups, length) for length in given], dtype=np.int64)
+    due: list[tuple[float, NDArray[np.intp]]] = []
+    for number, (rule, group) in enumerate(zip(rules, groups, strict=True)):
+        (members,) = np.nonzero(classes == number)
+        total = given[members].sum()
+        before = 0
+        for batch in make_batches(given[members], rule, last_for=last_for and group.instances):
+            due.append((before / total, members[batch]))
+            before += given[members[batch]].sum()
+    return [batch for _, batch in sorted(due, key=lambda one: one[0])]
 
 
 def padding_fraction(lengths: Sequence[int] | NDArray[np.integer[Any]], batches: Sequence[NDArray[np.intp]]) -> float:

@@ -59,7 +59,6 @@ class Dispatcher:
         pad: Callable[[Sequence[EncodedText]], TokenBatch],
         rule: DispatchRule,
         groups: Sequence[InstanceGroup] = (),
-        now_ns: Callable[[], int] = loop_time_ns,
     ) -> None:
         """Begin with nothing to do.
 
@@ -68,7 +67,6 @@ class Dispatcher:
             pad: Makes a batch of texts.
             rule: How to go about it.
             groups: Which instances are for which lengths; none if all are alike.
-            now_ns: The clock that requests are timed by.
 
         Raises:
             ConfigurationError: The groups are not those of the executor.
@@ -82,7 +80,6 @@ class Dispatcher:
         self._executor = executor
         self._pad = pad
         self._rule = rule
-        self._now_ns = now_ns
         self._costs = tuple(CostModel(cores=group.cores) for group in self._groups)
         self._instances = tuple(
             InstanceState(group=index) for index, group in enumerate(self._groups) for _ in range(group.instances)
@@ -144,7 +141,7 @@ class Dispatcher:
         (number,) = self._new_numbers(1)
         ready = _Ready(batch, asyncio.get_running_loop().create_future())
         self._ready[number] = ready
-        self._enqueue(number, batch.sequence_length, "bulk", self._now_ns(), None, texts=batch.size)
+        self._enqueue(number, batch.sequence_length, "bulk", loop_time_ns(), None, texts=batch.size)
         self._pump_soon()
         try:
             return await ready.future
@@ -225,7 +222,7 @@ class Dispatcher:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        now_ns = self._now_ns()
+        now_ns = loop_time_ns()
         self._drop_expired(now_ns)
         for index, one in enumerate(self._instances):
             one.available = self._executor.available(index)
@@ -338,7 +335,7 @@ class Dispatcher:
                 ready.future.set_result(result)
             return
         numbers = [entry.number for entry in entries]
-        answer(self._requests, numbers, batch, result, self._now_ns())
+        answer(self._requests, numbers, batch, result, loop_time_ns())
         for number in numbers:
             del self._requests[number]
 
