@@ -9,8 +9,9 @@ from typing import Final
 import msgspec
 
 from pinstripe.bench.measurement import Load
+from pinstripe.bench.timings import bound_ms
 from pinstripe.load import judge
-from pinstripe.statistics import percentile, percentile_rank_bound
+from pinstripe.statistics import percentile
 
 __all__ = ["STANDARD_CLASSES", "ClassLatency", "LoadResult", "load_result"]
 
@@ -88,7 +89,7 @@ def load_result(loads: Sequence[Load], classes: Sequence[int | None]) -> LoadRes
         answered_per_s=median(report.completed_per_s for report in reports),
         failures=dict(sum((Counter(report.failures) for report in reports), Counter[str]())),
         p999_ms=percentile(latency_ns, 99.9) / 1e6 if len(latency_ns) >= 1000 else None,  # noqa: PLR2004 - one above it
-        p999_bound_ms=_bound_ms(latency_ns, 99.9),
+        p999_bound_ms=bound_ms(latency_ns, 99.9),
         classes=tuple(_classes(loads, classes)),
         lag_p99_ms=max(report.lag_ms.p99 or 0.0 for report in reports),
         cpu_share=max(report.cpu_share for report in reports),
@@ -113,10 +114,5 @@ def _classes(loads: Sequence[Load], classes: Sequence[int | None]) -> Iterator[C
                 n=len(values),
                 p50_ms=percentile(values, 50) / 1e6,
                 p99_ms=percentile(values, 99) / 1e6,
-                p99_bound_ms=_bound_ms(values, 99),
+                p99_bound_ms=bound_ms(values, 99),
             )
-
-
-def _bound_ms(latency_ns: Sequence[float], percent: float) -> float | None:
-    rank = percentile_rank_bound(len(latency_ns), percent)
-    return None if rank is None else sorted(latency_ns)[rank - 1] / 1e6

@@ -12,10 +12,11 @@ from pinstripe.bench.load_result import STANDARD_CLASSES, LoadResult, load_resul
 from pinstripe.bench.measurement import Measurement
 from pinstripe.bench.record import Record, trial_key
 from pinstripe.bench.shortfall import shortfall
+from pinstripe.bench.timings import bound_ms
 from pinstripe.bench.watch import Surroundings
 from pinstripe.configuration import Configuration, Workload
 from pinstripe.pool import InstanceEvidence
-from pinstripe.statistics import count_outliers, percentile, percentile_rank_bound
+from pinstripe.statistics import count_outliers, percentile
 
 __all__ = ["LatencyBoundMs", "LatencyMs", "Result", "Trial", "summarize"]
 
@@ -168,7 +169,7 @@ def _result(records: Sequence[Record], base: Sequence[Record] | None, classes: S
         samples_per_s=median(one.samples_per_s for one in measurements),
         tokens_per_s=median(one.tokens_per_s for one in measurements),
         latency_ms=LatencyMs(**{f"p{percent}": percentile(latency_ns, percent) / 1e6 for percent in _PERCENTS}),
-        latency_bound_ms=LatencyBoundMs(**{f"p{percent}": _bound_ms(latency_ns, percent) for percent in _PERCENTS}),
+        latency_bound_ms=LatencyBoundMs(**{f"p{percent}": bound_ms(latency_ns, percent) for percent in _PERCENTS}),
         n=len(latency_ns),
         # Batches of texts take different times by nature, and so do requests that wait for each other.
         outliers=0
@@ -193,11 +194,6 @@ def _result(records: Sequence[Record], base: Sequence[Record] | None, classes: S
 
 def _latency_ns(measured: Measurement) -> Sequence[float]:
     return measured.latency_ns if measured.load is None else measured.load.latency_ns
-
-
-def _bound_ms(latency_ns: Sequence[float], percent: float) -> float | None:
-    rank = percentile_rank_bound(len(latency_ns), percent)
-    return None if rank is None else sorted(latency_ns)[rank - 1] / 1e6
 
 
 def _parent_cpu(seen: Surroundings) -> float:

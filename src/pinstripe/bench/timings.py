@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from pinstripe.pool import BatchTiming
+from pinstripe.statistics import percentile_rank_bound
 
-__all__ = ["first_submitted_ns", "last_done_ns", "occupied_ns", "span_ns"]
+__all__ = ["bound_ms", "first_submitted_ns", "last_done_ns", "occupied_ns", "span_ns"]
 
 
 def first_submitted_ns(timings: Iterable[BatchTiming]) -> int:
@@ -30,3 +31,12 @@ def occupied_ns(lane: Sequence[BatchTiming]) -> list[int]:
         durations.append(timing.done_ns - max(timing.submitted_ns, previous_ns))
         previous_ns = timing.done_ns
     return durations
+
+
+def bound_ms(times_ns: Sequence[float], percent: float) -> float | None:
+    """Return what a percentile of times truly does not exceed with 95 % confidence, in milliseconds.
+
+    None if there are too few of them for any bound; see `percentile_rank_bound`.
+    """
+    rank = percentile_rank_bound(len(times_ns), percent)
+    return None if rank is None else sorted(times_ns)[rank - 1] / 1e6
