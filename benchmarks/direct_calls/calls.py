@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pinstripe.engines import LoadRequest
+from pinstripe.engines.graphs.openvino_library import import_openvino
 from pinstripe.engines.importing import import_library
-from pinstripe.engines.openvino import import_openvino
 from pinstripe.engines.pytorch.compiling import load_compiled
 
 __all__ = ["DIRECT_CALLS", "Call"]

@@ -11,8 +11,8 @@ from transformers import AutoModel
 
 from packing_forms.forms import Form, Forward
 from packing_forms.rows import Batch
+from pinstripe.engines.graphs.openvino_library import import_openvino
 from pinstripe.engines.importing import import_library
-from pinstripe.engines.openvino import import_openvino
 
 __all__ = ["onnxruntime_form", "openvino_form"]
 

@@ -39,9 +39,22 @@ print(model.report().threads, sys.modules["openvino_telemetry"])
 """
 
 
-def _run(request: LoadRequest, **environment: str) -> subprocess.CompletedProcess[str]:
+_SIGNAL_AFTER_MODELS = """
+import gc, os, signal, msgspec
+from pinstripe.engines import LoadRequest, engine
+request = msgspec.json.decode(os.environ["REQUEST"], type=LoadRequest)
+models = [engine("openvino").load(request) for _ in range(2)]
+while models:
+    del models[0]
+    gc.collect()
+signal.signal(signal.SIGTERM, lambda *_: print("handled"))
+os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+
+def _run(request: LoadRequest, code: str = _RUN, **environment: str) -> subprocess.CompletedProcess[str]:
     variables = os.environ | environment | {"REQUEST": msgspec.json.encode(request).decode()}
-    command = [sys.executable, "-c", _RUN]
+    command = [sys.executable, "-c", code]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=100, env=variables)
 
 
@@ -64,6 +77,12 @@ def test_fewer_cpus_than_threads(request_of_tiny: LoadRequest) -> None:
     result = _run(msgspec.structs.replace(request_of_tiny, threads=2), ONE_CPU="1")
     assert result.returncode == 1
     assert "openvino computes with 1 threads instead of 2" in result.stderr
+
+
+def test_signals_are_handled_when_models_have_gone(request_of_tiny: LoadRequest) -> None:
+    """In the order they came: OpenVINO would leave the process without a stack for signals, on CPUs with AMX."""
+    result = _run(request_of_tiny, _SIGNAL_AFTER_MODELS)
+    assert (result.returncode, result.stdout) == (0, "handled\n"), result.stderr
 
 
 def test_float32_on_every_cpu(request_of_tiny: LoadRequest) -> None:

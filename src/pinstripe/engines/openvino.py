@@ -1,6 +1,5 @@
 """OpenVINO on its CPU plugin."""
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
@@ -11,10 +10,11 @@ from numpy.typing import NDArray
 
 from pinstripe.engines.graphs.compiled import load_compiled
 from pinstripe.engines.graphs.inputs import GraphInputs, output_names, stack_outputs
+from pinstripe.engines.graphs.openvino_library import import_openvino, openvino_core
 from pinstripe.engines.graphs.openvino_products import read_openvino_products
 from pinstripe.engines.graphs.products import Products, check_products, computed_precision, describe_products
 from pinstripe.engines.graphs.weights import check_float32_weights, graph_digest, weight_types
-from pinstripe.engines.importing import import_library, one_line
+from pinstripe.engines.importing import one_line
 from pinstripe.engines.options import checked_options, read_options
 from pinstripe.engines.protocol import (
     ArtefactFormat,
@@ -29,7 +29,7 @@ from pinstripe.engines.protocol import (
 from pinstripe.errors import EngineError
 from pinstripe.models import Network, TokenBatch
 
-__all__ = ["OpenVino", "OpenVinoOptions", "import_openvino"]
+__all__ = ["OpenVino", "OpenVinoOptions"]
 
 _PRECISION: Final = "INFERENCE_PRECISION_HINT"
 _THREADS: Final = "INFERENCE_NUM_THREADS"
@@ -108,17 +108,6 @@ class OpenVino:
         return _OpenVinoModel(library, compiled, request, weights, products)
 
 
-def import_openvino() -> Any:
-    """Import OpenVINO without its telemetry, which would report every import and conversion over the network.
-
-    Raises:
-        EngineError: It is not installed.
-    """
-    # Only the user's home directory has a switch for it; OpenVINO falls back to a stub where the package is absent.
-    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type] # None blocks an import
-    return import_library("openvino", extra="openvino")
-
-
 def _group_size(options: OpenVinoOptions, request: LoadRequest) -> int:
     """Return the number of activations that share a scale; 0 to quantize none as they come."""
     if request.precision == "int8" and options.quantization == "dynamic":
@@ -160,7 +149,7 @@ def _compile(library: Any, path: str, properties: Mapping[str, Any]) -> Any:
     def cached(directory: Path) -> Any:
         # Without the weights, which are mapped from the graph's file either way.
         caching = {"CACHE_DIR": str(directory), "CACHE_MODE": "OPTIMIZE_SIZE"}
-        return library.Core().compile_model(path, "CPU", {**properties, **caching})
+        return openvino_core().compile_model(path, "CPU", {**properties, **caching})
 
     def build(directory: Path) -> None:
         cached(directory)

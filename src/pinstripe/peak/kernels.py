@@ -61,10 +61,13 @@ def _torch_int8_product(torch: Any, m: int, n: int, k: int) -> Product:
 
 def _openvino(precision: PeakPrecision, threads: int | None) -> Kernel:
     """OpenVINO with constant weights; for int8 it rounds the inputs each time, by a scale that is fixed."""
-    from pinstripe.engines.openvino import import_openvino  # noqa: PLC0415 - only this probe needs it
+    from pinstripe.engines.graphs.openvino_library import (  # noqa: PLC0415 - only this probe needs it
+        import_openvino,
+        openvino_core,
+    )
 
     library = import_openvino()
-    core = library.Core()
+    core = openvino_core()
     wanted = library.Type.bf16 if precision == "bfloat16" else library.Type.f32
     properties = {"INFERENCE_PRECISION_HINT": wanted, "PERFORMANCE_HINT": "LATENCY"}
     if threads is not None:

@@ -6,8 +6,8 @@ from typing import Any
 
 from pinstripe.engines.exporting.position_buckets import bucket_tables
 from pinstripe.engines.exporting.traceable import import_torch, make_traceable
+from pinstripe.engines.graphs.openvino_library import import_openvino
 from pinstripe.engines.importing import one_line
-from pinstripe.engines.openvino import import_openvino
 from pinstripe.models import Network
 
 __all__ = ["save_openvino", "write_openvino"]

@@ -5,8 +5,8 @@ from pathlib import Path
 from pinstripe.engines.exporting.calibration import read_batches
 from pinstripe.engines.exporting.openvino_graph import save_openvino
 from pinstripe.engines.graphs.inputs import GraphInputs
+from pinstripe.engines.graphs.openvino_library import import_openvino, openvino_core
 from pinstripe.engines.importing import import_library
-from pinstripe.engines.openvino import import_openvino
 from pinstripe.models import Network
 
 __all__ = ["write_int8_openvino"]
@@ -28,7 +28,7 @@ def write_int8_openvino(network: Network, source: Path, target: Path, calibratio
     """
     openvino = import_openvino()
     nncf = import_library("nncf", extra="export")
-    graph = openvino.Core().read_model(str(source))
+    graph = openvino_core().read_model(str(source))
     if calibration is None:
         graph = nncf.compress_weights(graph, mode=nncf.CompressWeightsMode.INT8_SYM)
     else:

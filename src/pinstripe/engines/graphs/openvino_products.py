@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from pinstripe.engines.graphs.openvino_library import openvino_core
 from pinstripe.engines.graphs.products import Products
 
 __all__ = ["read_openvino_products"]
@@ -59,5 +60,5 @@ def _quantizes_activations(library: Any, width: int, properties: Mapping[str, An
     results = []
     for group_size in (properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"], 0):
         changed = {**properties, "DYNAMIC_QUANTIZATION_GROUP_SIZE": group_size}
-        results.append(library.Core().compile_model(graph, "CPU", changed)(activations)[0].copy())
+        results.append(openvino_core().compile_model(graph, "CPU", changed)(activations)[0].copy())
     return not np.array_equal(*results)
