@@ -24,8 +24,8 @@ def import_openvino() -> Any:
 def openvino_core() -> Any:
     """Return the one core of this process, which stays until it ends.
 
-    On CPUs with AMX a core's CPU plugin gives the thread that loads it a stack of its own for signals, and when it goes,
-    the one from before (`SigAltStackSetup`, seen in 2026.4). Of two cores that go in the order they came, the second
+    On CPUs with AMX a core's CPU plugin gives the thread that loads it a stack of its own for signals, and later
+    that of before (`SigAltStackSetup`, seen in 2026.4). Of two cores that go in the order they came, the second
     leaves the stack of the first, which is unmapped by then: the next signal that Python handles is written to memory
     that is somebody else's by now, or ends the process with SIGSEGV.
 
