@@ -177,6 +177,8 @@ def test_closing_fails_what_waits(tiny: str) -> None:
             await model.close()
             with pytest.raises(WorkerError):
                 await asyncio.wait_for(running, 10)
+            with pytest.raises(WorkerError, match="the model is closed"):
+                await model.encode(TEXTS)
 
     asyncio.run(close_meanwhile())
 

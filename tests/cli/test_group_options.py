@@ -1,6 +1,9 @@
 """Groups of instances in one line."""
 
+import subprocess
+from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -9,6 +12,10 @@ from hypothesis import strategies as st
 from pinstripe.cli.group_options import read_alternatives, read_groups
 from pinstripe.configuration import InstanceGroup
 from pinstripe.errors import UsageError
+from pinstripe.testing.machines import c5_metal
+from pinstripe.testing.trees import write_tree
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 SMALL = InstanceGroup(instances=2, cores=1, max_tokens=32)
@@ -95,3 +102,21 @@ def test_any_line_is_read_or_refused(text: str) -> None:
         last = read_groups(text)[-1].max_tokens
 
     assert last is None
+
+
+def test_places_of_groups(pinstripe: Run, tmp_path: Path) -> None:
+    """`place` shows where the instances of groups would be: here two of 12 cores and one that has a node to itself."""
+    write_tree(c5_metal(), tmp_path / "copy")
+    shown = pinstripe("place", "--root", str(tmp_path / "copy"), "--groups", "<=32: 2x12, rest: 1x24")
+    assert shown.stdout.splitlines() == [
+        "instance 0: CPUs 24-35, memory from node 1",
+        "instance 1: CPUs 36-47, memory from node 1",
+        "instance 2: CPUs 0-23, memory from node 0",
+    ]
+
+
+def test_places_of_groups_and_equal_instances(pinstripe: Run) -> None:
+    """They exclude each other, and that is said."""
+    refused = pinstripe("place", "--groups", "rest: 1x1", "--instances", "1")
+    assert refused.returncode == 2
+    assert "leave out --instances" in refused.stderr

@@ -66,6 +66,7 @@ class AsyncModel:
         """Use `pinstripe.open_async`; `prepare` is `Opening.prepare`, or returns what that returned."""
         self._prepare = prepare
         self._opened = False
+        self._closed = False
         self._pool: Pool | None = None
         self._dispatcher: Dispatcher | None = None
 
@@ -103,6 +104,7 @@ class AsyncModel:
 
     async def close(self) -> None:
         """Stop the instances; calls that still wait fail. Idempotent."""
+        self._closed = True
         if self._dispatcher is not None:
             await self._dispatcher.close()
         if self._pool is not None:
@@ -241,6 +243,8 @@ class AsyncModel:
         return members
 
     def _check_open(self) -> Pool:
+        if self._closed:
+            raise WorkerError("the model is closed; open a new one with open_async")
         if self._pool is None:
             raise WorkerError("the model is not open yet; enter it with `async with`, or await open()")
         return self._pool

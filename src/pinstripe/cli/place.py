@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pinstripe.cli.console import print_json
+from pinstripe.cli.group_options import GroupsOption, read_groups
 from pinstripe.cli.options import Bind, CoreKindOption, Json, Reserve, Root, SmtOption, StrategyOption, read_wish
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ def place(
     *,
     instances: Annotated[int | None, typer.Option(help="Number of instances.")] = None,
     cores: Annotated[int | None, typer.Option(help="Physical cores of each instance.")] = None,
+    groups: GroupsOption = None,
     strategy: StrategyOption = "close",
     smt: SmtOption = "one",
     core_kind: CoreKindOption = "performance",
@@ -29,7 +31,11 @@ def place(
     """Say which CPUs and memory nodes each instance would get; nothing is started.
 
     Example: pinstripe place --instances 4 --cores 12
+
+    Example: pinstripe place --groups "<=32: 4x1, rest: 1x8"
     """
+    import msgspec  # noqa: PLC0415
+
     from pinstripe.machine import read_machine  # noqa: PLC0415
     from pinstripe.placement import place as place_on  # noqa: PLC0415
 
@@ -42,6 +48,9 @@ def place(
         reserve=reserve,
         bind=bind,
     )
+    if groups is not None:
+        sizes = tuple(group.cores for group in read_groups(groups) for _ in range(group.instances))
+        wish = msgspec.structs.replace(wish, sizes=sizes)
     placement = place_on(read_machine(root), wish)
     if as_json:
         print_json(placement)
