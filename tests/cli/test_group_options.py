@@ -1,9 +1,9 @@
 """Groups of instances in one line."""
 
-import subprocess
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -14,6 +14,9 @@ from pinstripe.configuration import InstanceGroup
 from pinstripe.errors import UsageError
 from pinstripe.testing.machines import c5_metal
 from pinstripe.testing.trees import write_tree
+
+if TYPE_CHECKING:
+    import subprocess
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
