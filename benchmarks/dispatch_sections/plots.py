@@ -73,7 +73,7 @@ def plot_rates(results: Sequence[dict[str, Any]], folder: Path) -> None:
 def plot_real(results: Sequence[dict[str, Any]], folder: Path) -> None:
     """Draw the p99 of each length class by the rate as measured: the median of the rounds, and their span."""
     chosen = [one for one in results if one["mix"] == "search"]
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6))
+    figure, axes = plt.subplots(1, 2, figsize=(11, 3.6))
     for index, (axis, title) in enumerate(zip(axes, ("queries", "documents"), strict=True)):
         for arm in dict.fromkeys(one["arm"] for one in chosen):
             own = sorted((one for one in chosen if one["arm"] == arm), key=lambda one: float(one["share"]))
@@ -89,7 +89,7 @@ def plot_real(results: Sequence[dict[str, Any]], folder: Path) -> None:
         axis.set_xlabel("texts/s offered")
         axis.set_ylabel(f"p99 of {title}, ms")
         axis.spines[["top", "right"]].set_visible(False)
-    axes[0].legend(fontsize=7, frameon=False)
+    axes[1].legend(loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize=8, frameon=False)  # clear of the lines
     _save(figure, folder / "dispatching-real.svg")
 
 

@@ -171,7 +171,7 @@ class Dispatcher:
         if self._timer is not None:
             self._timer.cancel()
         # First of all, so that nobody waits for ever if closing is cancelled.
-        for number in (*self._requests, *self._ready):
+        for number in (*reversed(self._requests), *reversed(self._ready)):  # the last first, as of what has expired
             self._queue.remove(number)
             self._fail(number, WorkerError("the dispatcher was closed before the batch ran"))
         for task in self._tasks:
@@ -351,7 +351,7 @@ class Dispatcher:
 
     def _withdraw(self, request: OpenRequest) -> None:
         """Drop what of a request still waits."""
-        for number in request.numbers:
+        for number in reversed(request.numbers):
             if self._queue.remove(number):
                 del self._requests[number]
 

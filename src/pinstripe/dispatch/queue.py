@@ -118,5 +118,9 @@ class Queue:
         return self._deadlines[0][0] if self._deadlines else None
 
     def expired(self, now_ns: int) -> list[int]:
-        """Return the numbers of those whose deadline has passed."""
-        return [number for _, number, _ in self._deadlines[: bisect_left(self._deadlines, (now_ns + 1,))]]
+        """Return the numbers of those whose deadline has passed, the latest first.
+
+        In this order thousands can be removed quickly: what is behind an entry moves up, so the last ones go first.
+        """
+        passed = bisect_left(self._deadlines, (now_ns + 1,))
+        return [number for _, number, _ in reversed(self._deadlines[:passed])]
