@@ -36,6 +36,7 @@ def place(
     """
     import msgspec  # noqa: PLC0415
 
+    from pinstripe.configuration import instance_sizes  # noqa: PLC0415
     from pinstripe.machine import read_machine  # noqa: PLC0415
     from pinstripe.placement import place as place_on  # noqa: PLC0415
 
@@ -49,8 +50,7 @@ def place(
         bind=bind,
     )
     if groups is not None:
-        sizes = tuple(group.cores for group in read_groups(groups) for _ in range(group.instances))
-        wish = msgspec.structs.replace(wish, sizes=sizes)
+        wish = msgspec.structs.replace(wish, sizes=instance_sizes(read_groups(groups)))
     placement = place_on(read_machine(root), wish)
     if as_json:
         print_json(placement)

@@ -4,7 +4,7 @@ from pinstripe.configuration.arrivals import Arrivals, Process, Trace
 from pinstripe.configuration.batching import BatchRule, Order
 from pinstripe.configuration.configuration import Configuration, Pin, Threads
 from pinstripe.configuration.dispatching import DispatchRule, Policy
-from pinstripe.configuration.groups import InstanceGroup, check_groups, group_of
+from pinstripe.configuration.groups import InstanceGroup, check_groups, group_of, instance_sizes
 from pinstripe.configuration.plan import Plan, read_plan
 from pinstripe.configuration.workload import Scenario, TextSet, Workload
 
@@ -26,5 +26,6 @@ __all__ = [
     "Workload",
     "check_groups",
     "group_of",
+    "instance_sizes",
     "read_plan",
 ]

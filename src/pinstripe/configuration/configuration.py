@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from pinstripe.configuration.groups import InstanceGroup, check_groups, groups_label
+from pinstripe.configuration.groups import InstanceGroup, check_groups, groups_label, instance_sizes
 from pinstripe.engines import OptionValue, Precision, shown
 from pinstripe.errors import ConfigurationError
 from pinstripe.knobs import AUTO, OF_PLACEMENT, check_knobs, knob_names
@@ -134,7 +134,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         return Wish(
             instances=None if self.bind is not None or self.groups else self.instances,
             cores=self.cores,
-            sizes=tuple(group.cores for group in self.groups for _ in range(group.instances)),
+            sizes=instance_sizes(self.groups),
             strategy=self.strategy,
             smt=self.smt,
             core_kind=self.core_kind,

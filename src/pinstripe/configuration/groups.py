@@ -7,7 +7,7 @@ import msgspec
 
 from pinstripe.errors import ConfigurationError
 
-__all__ = ["InstanceGroup", "check_groups", "group_of", "groups_label"]
+__all__ = ["InstanceGroup", "check_groups", "group_of", "groups_label", "instance_sizes"]
 
 _MOST: Final = 8192
 """Cores of no machine are more: so many CPUs has the Linux kernel room for (`NR_CPUS` with `CONFIG_MAXSMP`)."""
@@ -66,6 +66,11 @@ def check_groups(groups: Sequence[InstanceGroup]) -> None:
 def group_of(groups: Sequence[InstanceGroup], tokens: int) -> int:
     """Return the index of the group whose class has texts of this length."""
     return next(index for index, group in enumerate(groups) if group.max_tokens is None or tokens <= group.max_tokens)
+
+
+def instance_sizes(groups: Sequence[InstanceGroup]) -> tuple[int, ...]:
+    """Return the cores of each instance, those of the first group first."""
+    return tuple(group.cores for group in groups for _ in range(group.instances))
 
 
 def groups_label(groups: Sequence[InstanceGroup]) -> str:

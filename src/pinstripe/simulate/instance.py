@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pinstripe.configuration import InstanceGroup
+from pinstripe.configuration import InstanceGroup, instance_sizes
 from pinstripe.errors import ConfigurationError
 
 __all__ = ["SimulatedInstance", "lay_out"]
@@ -37,7 +37,7 @@ def lay_out(
     Raises:
         ConfigurationError: There are not so many cores.
     """
-    sizes = [group.cores for group in groups for _ in range(group.instances)]
+    sizes = instance_sizes(groups)
     if sum(sizes) > socket_cores * len(slowness):
         raise ConfigurationError(
             f"{sum(sizes)} cores do not fit {len(slowness)} sockets of {socket_cores}; use fewer or smaller instances"
